@@ -5,16 +5,18 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
+#include "cluster/align_by_ends.h"
 #include "cluster/linear_program.h"
 
 namespace ridgeline::cluster {
 
 namespace {
 
-constexpr std::size_t kMostMachines = 16;
+constexpr std::size_t kMostAtOnce = 16;
 constexpr double kMostDrift = 1e-3;   ///< two clocks that NTP slews apart, each by its most of 500 ppm
 constexpr double kLeastSlack = 2e-3;  ///< microseconds: rounding to nanoseconds then keeps every order
 constexpr std::int64_t kLongestNs = 1'000'000'000'000'000;  ///< 11 days
@@ -183,9 +185,10 @@ base::Result<OffsetRange> range_of(const Problem& problem, const std::vector<dou
 
 }  // namespace
 
-double ClockOffset::drift_ppm() const {
+std::optional<double> ClockOffset::drift_ppm() const {
   const auto span = static_cast<double>(end_ns - begin_ns);
-  return span > 0 ? 1e6 * (at_end.estimate - at_begin.estimate) / span : 0;
+  if (!drift_known || span <= 0) return std::nullopt;
+  return 1e6 * (at_end.estimate - at_begin.estimate) / span;
 }
 
 OffsetRange ClockOffset::range_at(std::int64_t local_ns) const {
@@ -200,12 +203,17 @@ std::int64_t ClockOffset::aligned(std::int64_t local_ns) const {
   return local_ns + base_ns + std::llround(range_at(local_ns).estimate);
 }
 
-base::Result<std::vector<ClockOffset>> align_clocks(const HappensBefore& recorded) {
+namespace {
+
+/// Whether the ranges leave little open of the drift.
+bool shows_drift(const ClockOffset& clock) {
+  const auto span = static_cast<double>(clock.end_ns - clock.begin_ns);
+  const double open = clock.at_end.highest - clock.at_end.lowest + clock.at_begin.highest - clock.at_begin.lowest;
+  return 1e6 * open / 2 <= kMostUnsurePpm * span;
+}
+
+base::Result<std::vector<ClockOffset>> align_at_once(const HappensBefore& recorded) {
   const std::size_t machines = recorded.machines.size();
-  if (machines > kMostMachines) {
-    return base::error("clocks of " + std::to_string(machines) + " machines: at most " + std::to_string(kMostMachines) +
-                       " are aligned; record fewer ranks");
-  }
   Problem problem{.recorded = recorded, .clocks = std::vector<ClockOffset>(machines), .rows = {}};
   if (machines < 2) return problem.clocks;
   if (const auto error = find_spans(problem)) return *error;
@@ -221,8 +229,67 @@ base::Result<std::vector<ClockOffset>> align_clocks(const HappensBefore& recorde
     if (!end) return end.error();
     clock.at_begin = *begin;
     clock.at_end = *end;
+    clock.drift_known = shows_drift(clock);
   }
   return problem.clocks;
+}
+
+/// The orders between two machines, of which the first has an aligned clock: as machines 0 and 1.
+HappensBefore orders_between(const HappensBefore& recorded, std::uint32_t known, const ClockOffset& clock,
+                             std::uint32_t other) {
+  HappensBefore pair{.machines = {recorded.machines[known], recorded.machines[other]}};
+  for (const Order& order : recorded.orders) {
+    if (order.from == known && order.to == other) {
+      pair.orders.push_back({0, 1, clock.aligned(order.before_ns), order.after_ns});
+    } else if (order.from == other && order.to == known) {
+      pair.orders.push_back({1, 0, order.before_ns, clock.aligned(order.after_ns)});
+    }
+  }
+  return pair;
+}
+
+/// Along a tree, breadth first.
+base::Result<std::vector<ClockOffset>> align_one_by_one(const HappensBefore& recorded) {
+  std::vector<ClockOffset> clocks(recorded.machines.size());
+  std::vector<bool> known(clocks.size());
+  std::vector<std::set<std::uint32_t>> exchanged(clocks.size());
+  for (const Order& order : recorded.orders) {
+    exchanged[order.from].insert(order.to);
+    exchanged[order.to].insert(order.from);
+  }
+  std::vector<std::uint32_t> queue = {0};
+  known[0] = true;
+  for (std::size_t at = 0; at < queue.size(); ++at) {
+    const std::uint32_t from = queue[at];
+    for (const std::uint32_t other : exchanged[from]) {
+      if (known[other]) continue;
+      const auto aligned = align_at_once(orders_between(recorded, from, clocks[from], other));
+      if (!aligned) return aligned.error();
+      ClockOffset& clock = clocks[other] = aligned->at(1);
+      clock.widen(from == 0 ? ClockOffset{} : clocks[from]);
+      known[other] = true;
+      queue.push_back(other);
+    }
+  }
+  const auto lost = std::ranges::find(known, false);
+  if (lost == known.end()) return clocks;
+  return base::error("the clock of " + recorded.machines[static_cast<std::size_t>(lost - known.begin())] +
+                     " cannot be aligned: nothing was recorded between it and the others");
+}
+
+}  // namespace
+
+void ClockOffset::widen(const ClockOffset& by) {
+  for (OffsetRange* range : {&at_begin, &at_end}) {
+    range->lowest -= std::max(by.at_begin.estimate - by.at_begin.lowest, by.at_end.estimate - by.at_end.lowest);
+    range->highest += std::max(by.at_begin.highest - by.at_begin.estimate, by.at_end.highest - by.at_end.estimate);
+  }
+  drift_known = drift_known && by.drift_known;
+}
+
+base::Result<std::vector<ClockOffset>> align_clocks(const HappensBefore& recorded) {
+  if (auto by_ends = align_by_ends(recorded); by_ends && recorded.machines.size() > 1) return std::move(*by_ends);
+  return recorded.machines.size() > kMostAtOnce ? align_one_by_one(recorded) : align_at_once(recorded);
 }
 
 }  // namespace ridgeline::cluster

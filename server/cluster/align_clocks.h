@@ -6,12 +6,16 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
 #include "cluster/happens_before.h"
 
 namespace ridgeline::cluster {
+
+/// A drift is told where it is known within so many parts per million. Clocks of machines drift by 10 to 50.
+inline constexpr double kMostUnsurePpm = 20;
 
 /// Nanoseconds to add to a machine's clock. Bounds are exact to a few nanoseconds, as times are rounded and the solver
 /// perturbs its gain.
@@ -30,15 +34,20 @@ struct ClockOffset {
   std::int64_t base_ns = 0;  ///< part of the offset; the ranges are the rest
   OffsetRange at_begin{};
   OffsetRange at_end{};
+  bool drift_known = true;  ///< otherwise it may differ from drift_ppm() by more than kMostUnsurePpm
 
-  double drift_ppm() const;                           ///< how much slower than that of machine 0 the clock runs
+  /// How much slower than that of machine 0 the clock runs. Nothing where the record is too short to tell.
+  std::optional<double> drift_ppm() const;
   OffsetRange range_at(std::int64_t local_ns) const;  ///< besides base_ns
   std::int64_t aligned(std::int64_t local_ns) const;  ///< the time by the clock of machine 0
+  void widen(const ClockOffset& by);                  ///< as it was aligned to another clock, whose ranges are those
 };
 
-/// By machine. No order is violated by aligned times. Fails when no offsets and drifts of at most 1,000 ppm allow what
-/// was recorded, as when a clock was set meanwhile; when a machine's offset has no bound, as nothing went to or came
-/// from it; and for more machines than 16.
+/// By machine: by when collectives on devices end, where these connect all machines (align_by_ends.h), else so that no
+/// order is violated by aligned times. The latter fails when no offsets and drifts of at most 1,000 ppm allow what was
+/// recorded, as when a clock was set meanwhile; and when a machine's offset has no bound, as nothing went to or came
+/// from it. More than 16 machines are aligned one by one, each to one that it exchanged something with, by the orders
+/// between these two: those between others may then be violated within the ranges.
 base::Result<std::vector<ClockOffset>> align_clocks(const HappensBefore& recorded);
 
 }  // namespace ridgeline::cluster

@@ -109,6 +109,7 @@ Role role_of(const Collective& collective, int rank) {
 struct CallTimes {
   std::map<std::uint32_t, std::int64_t> starts{};
   std::map<std::uint32_t, std::int64_t> ends{};
+  bool ends_together = true;  ///< on devices, and all ranks contribute and depend
 };
 
 using CallKey = std::tuple<std::vector<int>, std::string, std::uint64_t, communication::Kind>;
@@ -122,6 +123,7 @@ void add_collectives(HappensBefore& found, std::span<const RankRecord> ranks,
       if (!role.contributes && !role.depends) continue;
       const communication::Group& group = ranks[place].groups[collective.group];
       CallTimes& call = calls[{group.ranks, group.name, collective.sequence, collective.kind}];
+      call.ends_together = call.ends_together && ranks[place].on_device && role.contributes && role.depends;
       if (role.contributes) {
         const auto [at, fresh] = call.starts.try_emplace(machine[place], collective.started_ns);
         if (!fresh) at->second = std::max(at->second, collective.started_ns);
@@ -137,6 +139,10 @@ void add_collectives(HappensBefore& found, std::span<const RankRecord> ranks,
       for (const auto& [to, end] : call.ends) {
         if (from != to) found.orders.push_back({from, to, start, end});
       }
+    }
+    for (auto end = call.ends.begin(); call.ends_together && end != call.ends.end(); ++end) {
+      const auto& [machine_of_first, first_ns] = *call.ends.begin();
+      if (end != call.ends.begin()) found.ends.push_back({machine_of_first, end->first, first_ns, end->second});
     }
   }
 }

@@ -19,9 +19,18 @@ struct Order {
   std::int64_t after_ns = 0;
 };
 
+/// Of one collective on devices, whose result all ranks get from all: when it ended on two machines, by their clocks.
+struct CommonEnd {
+  std::uint32_t first = 0;
+  std::uint32_t second = 0;
+  std::int64_t first_ns = 0;
+  std::int64_t second_ns = 0;
+};
+
 struct HappensBefore {
   std::vector<std::string> machines{};  ///< hosts, as they first appear: machine 0 is that of the first rank
   std::vector<Order> orders{};          ///< between different machines
+  std::vector<CommonEnd> ends{};        ///< likewise
   std::size_t unmatched = 0;            ///< sends or receives whose other end was not recorded
 };
 

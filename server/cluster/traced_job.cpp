@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -12,6 +13,7 @@
 
 #include "analysis/attribution/attribution.h"
 #include "analysis/breakdown/breakdown.h"
+#include "cluster/align_by_ends.h"
 #include "cluster/happens_before.h"
 #include "communication/kinds.h"
 
@@ -24,7 +26,10 @@ using communication::Collective;
 using communication::RankRecord;
 
 constexpr int kMaxRanks = 100'000;  ///< of a job
+constexpr int kMostLevels = 8;      ///< of operations around the launch of a collective
 constexpr std::size_t kMaxGroups = 256;
+/// Clocks that are nearer are taken to be one: those of two machines rarely are.
+constexpr double kOneClockNs = 20'000;
 constexpr std::uint64_t kSince1970 = 1'000'000'000'000'000'000;  ///< in the year 2001: no trace is older
 
 base::Error wrong(const RankTrace& trace, const std::string& what) { return base::error(trace.file + " " + what); }
@@ -133,6 +138,9 @@ class RecordMaker {
     if (call != recording::kNone) {
       one.called_ns = time(recording_.call_start()[call]);
       add_line(recording_.call_op()[call], one);
+      if (one.kind == communication::Kind::kOther && is_all_to_all(recording_.call_op()[call])) {
+        one.kind = communication::Kind::kAllToAll;
+      }
     }
     const auto after =
         std::ranges::upper_bound(record_.iterations, one.called_ns, {}, &communication::Iteration::started_ns);
@@ -140,6 +148,17 @@ class RecordMaker {
     one.iteration = static_cast<std::uint32_t>(std::prev(after) - record_.iterations.begin());
     one.group = group_of(traced);
     record_.collectives.push_back(std::move(one));
+  }
+
+  /// An all-to-all is sends and receives for NCCL, whose kernels are called so: who called it knows.
+  bool is_all_to_all(std::uint32_t op) const {
+    for (int level = 0; op != recording::kNone && level < kMostLevels; ++level) {
+      std::string name(recording_.string(recording_.op_name()[op]));
+      std::ranges::transform(name, name.begin(), [](unsigned char letter) { return std::tolower(letter); });
+      if (communication::kind_of_call(name) == communication::Kind::kAllToAll) return true;
+      op = recording_.op_parent()[op];
+    }
+    return false;
   }
 
   void add_line(std::uint32_t op, Collective& to) const {
@@ -231,25 +250,58 @@ std::set<std::int64_t> comparable_steps(const std::vector<RankRecord>& records, 
   return steps;
 }
 
+/// What the ranks recorded, as if each had a machine of its own. Empty where the records contradict each other.
+HappensBefore orders_apart(std::vector<RankRecord> records) {
+  for (RankRecord& record : records) record.host = std::to_string(record.rank);
+  auto orders = happens_before(records);
+  return orders ? std::move(*orders) : HappensBefore{};
+}
+
 /// Whether the times contradict no order of events as they are.
-bool agree(const std::vector<RankRecord>& records) {
-  std::vector<RankRecord> apart = records;
-  for (RankRecord& record : apart) record.host = std::to_string(record.rank);
-  const auto orders = happens_before(apart);
-  return orders && std::ranges::all_of(orders->orders, [](const Order& one) { return one.before_ns <= one.after_ns; });
+bool agree(const HappensBefore& apart) {
+  return !apart.machines.empty() &&
+         std::ranges::all_of(apart.orders, [](const Order& one) { return one.before_ns <= one.after_ns; });
+}
+
+/// By record, the first record whose clock is the same, as far as the ends of collectives tell; nothing where they do
+/// not connect all ranks.
+std::optional<std::vector<std::size_t>> same_clocks(const HappensBefore& apart) {
+  const auto offsets = align_by_ends(apart);
+  if (!offsets || offsets->empty()) return std::nullopt;
+  std::vector<std::size_t> first(offsets->size());
+  const auto at = [&](std::size_t i) {
+    const ClockOffset& clock = (*offsets)[i];
+    return static_cast<double>(clock.base_ns) + (clock.at_begin.estimate + clock.at_end.estimate) / 2;
+  };
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    first[i] = i;
+    for (std::size_t other = 0; other < i && first[i] == i; ++other) {
+      if (first[other] == other && std::abs(at(i) - at(other)) <= kOneClockNs) first[i] = other;
+    }
+  }
+  return first;
 }
 
 void name_hosts(TracedJob& job) {
   const bool unknown = std::ranges::any_of(job.records, [](const RankRecord& record) { return record.host.empty(); });
   if (!unknown) return;
-  if (agree(job.records)) {
+  const HappensBefore apart = orders_apart(job.records);
+  const bool no_contradiction = agree(apart);
+  const auto first = no_contradiction ? std::nullopt : same_clocks(apart);
+  const bool ends_agree = first && std::ranges::all_of(*first, [](std::size_t one) { return one == 0; });
+  if (no_contradiction || ends_agree) {
     for (RankRecord& record : job.records) record.host = "one machine";
-    job.warnings.emplace_back(
-        "The traces do not tell which ranks share a machine. No order of events contradicts their clocks, which are "
-        "taken to be one.");
+    job.warnings.emplace_back(ends_agree
+                                  ? "The traces do not tell which ranks share a machine. Their clocks are taken to be "
+                                    "one: collectives end at the same time on all of them."
+                                  : "The traces do not tell which ranks share a machine. No order of events "
+                                    "contradicts their clocks, which are taken to be one.");
     return;
   }
-  for (RankRecord& record : job.records) record.host = "machine of rank " + std::to_string(record.rank);
+  for (std::size_t i = 0; i < job.records.size(); ++i) {
+    const RankRecord& of = job.records[first ? (*first)[i] : i];
+    job.records[i].host = "machine of rank " + std::to_string(of.rank);
+  }
 }
 
 std::optional<base::Error> check(const std::vector<RankTrace>& traces) {

@@ -248,7 +248,7 @@ std::string clocks_html(const JobReport& job) {
   for (const analysis::MachineClock& clock : job.clocks) {
     rows += fmt::format(
         "<tr><td>{}</td>{}{}{}</tr>\n", escaped(clock.machine), figure_cell(fmt::format("{:.6f} s", clock.offset_s)),
-        figure_cell(fmt::format("{:.6f} to {:.6f} s", clock.low_s, clock.high_s)), figure_cell(fmt::format("{:.1f} ppm", clock.drift_ppm)));
+        figure_cell(fmt::format("{:.6f} to {:.6f} s", clock.low_s, clock.high_s)), figure_cell(drift_text(clock)));
   }
   return rows.empty() ? "" : "<h2>Clocks</h2>\n" + table_html("Machine|Offset#|True offset within#|Drift#", rows);
 }

@@ -34,6 +34,9 @@ std::string communication_text(const analysis::JobReport& job, std::size_t lines
 /// "Rank 1 is 18 % slower than the others in its own work: data loading, train.py:8." Printable.
 std::string slower_rank_text(const analysis::SlowerRank& slower);
 
+/// "-12.3 ppm", "unknown"
+std::string drift_text(const analysis::MachineClock& clock);
+
 /// Whose cost is in the times: "recording". Printable.
 std::string cost_of(const analysis::JobReport& job);
 

@@ -72,7 +72,7 @@ std::string json_job_report(const analysis::JobReport& job) {
                       {"offsetS", clock.offset_s},
                       {"lowS", clock.low_s},
                       {"highS", clock.high_s},
-                      {"driftPpm", clock.drift_ppm}});
+                      {"driftPpm", value_or_null(clock.drift_ppm)}});
   }
   Json changes = Json::array();
   for (const analysis::ChangedStep& change : job.changes) {

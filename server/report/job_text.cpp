@@ -31,10 +31,10 @@ std::string clocks_text(const analysis::JobReport& job) {
       fmt::format("\nClocks, by that of {}\n  {:<24}{:>18}{:>26}{:>12}\n", printable(job.ranks.front().machine),
                   "machine", "offset", "true offset within", "drift");
   for (const analysis::MachineClock& clock : job.clocks) {
-    text += fmt::format("  {:<24}{:>16.6f} s{:>26}{:>8.1f} ppm\n", printable(clock.machine), clock.offset_s,
+    text += fmt::format("  {:<24}{:>16.6f} s{:>26}{:>12}\n", printable(clock.machine), clock.offset_s,
                         fmt::format("-{:.1f} to +{:.1f} us", 1e6 * (clock.offset_s - clock.low_s),
                                     1e6 * (clock.high_s - clock.offset_s)),
-                        clock.drift_ppm);
+                        drift_text(clock));
   }
   return text + "  What a rank waits for ranks of other machines is uncertain by as much.\n";
 }
@@ -132,6 +132,10 @@ std::string text_replayed_traces(const analysis::JobReplay& replay, std::size_t 
   text += path_text(replay) + changes_text(changes, "of the durations of the nodes");
   for (const std::string& warning : shown_warnings(warnings, shown)) text += "! " + warning + "\n";
   return text;
+}
+
+std::string drift_text(const analysis::MachineClock& clock) {
+  return clock.drift_ppm ? fmt::format("{:.1f} ppm", *clock.drift_ppm) : "unknown";
 }
 
 std::string cost_of(const analysis::JobReport& job) {

@@ -16,7 +16,7 @@ struct MachineClock {
   double offset_s = 0;  ///< what was added
   double low_s = 0;     ///< the true offset is not less
   double high_s = 0;
-  double drift_ppm = 0;
+  std::optional<double> drift_ppm;  ///< absent: the record is too short to tell
 };
 
 /// Means of a recorded step.

@@ -105,6 +105,17 @@ TEST(AlignClocks, FindsOffsetsOfShortAndOfLongRecords) {
   }
 }
 
+TEST(AlignClocks, AlignsManyMachinesOneByOne) {
+  const GeneratedJob job = JobGenerator({.machines = 18, .iterations = 4, .seed = 3}).make();
+  const auto recorded = happens_before(job.ranks);
+  ASSERT_TRUE(recorded) << recorded.error().message();
+  const auto clocks = align_clocks(*recorded);
+  ASSERT_TRUE(clocks) << clocks.error().message();
+  const Quality quality = quality_of(job, *clocks);
+  EXPECT_LT(quality.worst_error_ns, quality.widest_ns);
+  EXPECT_LT(quality.outside_ns, kRoundingNs);
+}
+
 TEST(AlignClocks, OneMachineNeedsNothing) {
   const GeneratedJob job = JobGenerator({.machines = 1, .ranks_of_machine = 2}).make();
   const auto recorded = happens_before(job.ranks);

@@ -32,9 +32,12 @@ struct RankOf {
   double forward = 300;
   double other_forward = 300;
   double clock = 0;  ///< added to all times
+  double ends = 0;   ///< the all-reduce, since the step began; 0: as said
   std::string group = R"("0")";
   std::string ranks = "[0, 1]";
   bool is_old = false;  ///< before torch 2.2
+  std::string kernel = "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
+  std::string operation = "";  ///< that launches it; empty: none was recorded
 };
 
 std::string kernel(const std::string& name, double start, double dur, int correlation, int stream,
@@ -49,7 +52,7 @@ std::vector<std::string> events_of(const RankOf& rank) {
     const double start = 10'000 + kPeriod * step + rank.clock;
     const double both = start + 10 + std::max(rank.forward, rank.other_forward);
     const double arrives = start + 10 + rank.forward;
-    const double ends = std::max(arrives + 100, both) + 50;
+    const double ends = rank.ends > 0 ? start + rank.ends : std::max(arrives + 100, both) + 50;
     const int id = 10 * step;
     const std::string arguments = rank.is_old
                                       ? ""
@@ -62,10 +65,10 @@ std::vector<std::string> events_of(const RankOf& rank) {
       events.push_back(event("cuda_runtime", "cudaLaunchKernel", start + 1 + 2 * call, 1,
                              fmt::format(R"("correlation": {})", id + call)));
     }
+    if (!rank.operation.empty()) events.push_back(event("cpu_op", rank.operation, start + 4.5, 2));
     events.push_back(kernel("gemm", start + 10, rank.forward, id, 7));
     events.push_back(kernel("gemm_backward", arrives, 100, id + 1, 7));
-    events.push_back(
-        kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", arrives, ends - arrives, id + 2, 20 + rank.rank, arguments));
+    events.push_back(kernel(rank.kernel, arrives, ends - arrives, id + 2, 20 + rank.rank, arguments));
   }
   return events;
 }
@@ -122,11 +125,37 @@ TEST(TracedJob, AlignsTheClocksOfMachines) {
   EXPECT_NE(job.records[0].host, job.records[1].host) << "their clocks cannot be one";
   const auto aligned = on_one_clock(job.records);
   ASSERT_TRUE(aligned) << aligned.error().message();
-  // No all-reduce ends before both have begun: 150 µs on either side of the truth at most.
   EXPECT_NEAR(static_cast<double>(aligned->records[1].iterations[0].started_ns),
-              static_cast<double>(job.records[0].iterations[0].started_ns), 170e3);
+              static_cast<double>(job.records[0].iterations[0].started_ns), 20e3)
+      << "all-reduces end together, here within 20 µs";
+  EXPECT_FALSE(aligned->clocks[1].drift_ppm().has_value()) << "eight steps of a millisecond do not tell";
   EXPECT_LE(aligned->records[1].computing.front().ended_ns, aligned->records[1].iterations[0].ended_ns);
   EXPECT_TRUE(job_of(first, second, "second").warnings.empty()) << "the names of the files tell the machines";
+}
+
+TEST(TracedJob, ClocksThatEndsSayAreOneAreOne) {
+  // All-reduces of 10 µs. Rank 1 has its kernels 15 µs too early: they end before rank 0 begins.
+  const TracedJob job = job_of({.rank = 0, .forward = 300, .other_forward = 150, .ends = 320},
+                               {.rank = 1, .forward = 150, .other_forward = 300, .clock = -15, .ends = 320});
+  EXPECT_EQ(job.records[0].host, job.records[1].host);
+  EXPECT_THAT(job.warnings, ::testing::ElementsAre(HasSubstr("end at the same time")));
+}
+
+TEST(TracedJob, AnAllToAllIsWhatCallsSendsAndReceives) {
+  std::vector<RankTrace> traces;
+  for (const int rank : {0, 1}) {
+    RankTrace trace = trace_of({.rank = rank,
+                                .forward = rank == 0 ? 300.0 : 400.0,
+                                .other_forward = rank == 0 ? 400.0 : 300.0,
+                                .is_old = true,
+                                .kernel = "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t",
+                                .operation = "nccl:all_to_all"});
+    traces.push_back(std::move(trace));
+  }
+  const auto job = traced_job(std::move(traces));
+  ASSERT_TRUE(job) << job.error().message();
+  EXPECT_EQ(job->records[0].collectives[0].kind, Kind::kAllToAll);
+  EXPECT_TRUE(communication::rank_figures(job->records).at(0).waiting_ms.has_value());
 }
 
 TEST(TracedJob, ComparesWhatAnOldTraceHas) {
