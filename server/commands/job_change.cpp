@@ -9,6 +9,7 @@
 
 #include "cluster/fused_operations.h"
 #include "cluster/job_changes.h"
+#include "cluster/like_others.h"
 #include "cluster/transfer_time.h"
 #include "communication/kinds.h"
 #include "protocol/shown_text.h"
@@ -55,6 +56,17 @@ base::Result<cluster::RecordedJob> faster_rank(cluster::RecordedJob job, std::st
   const auto rank = place.has_value() ? whatif::whole_number_of(place->where, 0, 1'000'000) : std::nullopt;
   if (!rank.has_value()) return base::error("its argument is RANK=K: K times as fast");
   return cluster::with_faster_rank(std::move(job), *rank, place->times);
+}
+
+base::Result<cluster::RecordedJob> ranks_like_median(cluster::RecordedJob job, std::string_view argument) {
+  if (!argument.empty()) return base::error("it has no argument");
+  return cluster::with_ranks_like_median(std::move(job));
+}
+
+base::Result<cluster::RecordedJob> rank_like_others(cluster::RecordedJob job, std::string_view argument) {
+  const auto rank = whatif::whole_number_of(argument, 0, 1'000'000);
+  if (!rank.has_value()) return base::error("its argument is the number of a rank");
+  return cluster::with_rank_like_others(std::move(job), *rank);
 }
 
 base::Result<double> times_argument(std::string_view argument) {
@@ -145,6 +157,8 @@ base::Result<cluster::RecordedJob> certain(cluster::RecordedJob job, std::string
 constexpr Change kChanges[] = {
     {"faster", "FILE:LINE=K", certain<faster_line>},
     {"faster-rank", "RANK=K", certain<faster_rank>},
+    {"ranks-like-median", "", certain<ranks_like_median>},
+    {"rank-like-others", "RANK", certain<rank_like_others>},
     {"fuse-pointwise", "", fuse_pointwise, false, false,
      "What fused operations take is not known: the interval is from what the longest of them takes to what all do."},
     {"bucket-size", "SIZE", bucket_size, true, true, "What more or fewer buckets take of the host is not in it."},

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/result.h"
 #include "cluster/executed_job.h"
+#include "cluster/like_others.h"
 #include "commands/exit_codes.h"
 #include "commands/job_replay.h"
 #include "commands/terminal.h"
@@ -99,7 +100,8 @@ base::Result<std::string> replay_text(const std::vector<std::string>& files, con
   if (!replayed) return replayed.error();
   const auto steps = changed_steps(job->job, changes);
   if (!steps) return steps.error();
-  return report::text_replayed_traces(replayed->replay, job->job.ranks.size(), *steps, job->warnings, shown);
+  return report::text_replayed_traces(replayed->replay, job->job.ranks.size(), *steps, cluster::slowest_rank(job->job),
+                                      job->warnings, shown);
 }
 
 }  // namespace

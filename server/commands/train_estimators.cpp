@@ -5,7 +5,11 @@
 #include <cmath>
 #include <iterator>
 #include <memory>
+#include <optional>
+#include <span>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "commands/exit_codes.h"
 #include "commands/options.h"
@@ -18,6 +22,7 @@
 #include "estimate/held_out.h"
 #include "hardware/data_sheets.h"
 #include "profiling/kept_profiles.h"
+#include "protocol/shown_text.h"
 #include "report/estimators.h"
 #include "worker/cache.h"
 #include "worker/machine.h"
@@ -74,6 +79,22 @@ bool is_test_device(const TrainOptions& options, const hardware::Device& device)
                              [&](const std::string& name) { return hardware::names_device(name, device.name); });
 }
 
+/// Of a name that is none of the devices: which there are.
+std::optional<base::Error> unknown_test_device(const TrainOptions& options, std::span<const DeviceTimes> all) {
+  for (const std::string& name : options.test_on) {
+    if (std::ranges::any_of(all,
+                            [&](const DeviceTimes& one) { return hardware::names_device(name, one.device.name); })) {
+      continue;
+    }
+    std::string names;
+    for (const DeviceTimes& one : all) names += (names.empty() ? "" : ", ") + one.device.name;
+    return base::error(fmt::format(
+        "--test-on {}: there are no times of it. {}", protocol::printable(name),
+        names.empty() ? "There are none of any GPU with a data sheet." : "There are times of " + names + "."));
+  }
+  return std::nullopt;
+}
+
 /// The devices other than `to`, the one whose memory is most alike in speed first.
 std::vector<DeviceTimes> to_scale_from(std::span<const DeviceTimes> all, const TrainOptions& options,
                                        const hardware::Device& to) {
@@ -93,6 +114,10 @@ int train_across(const TrainOptions& options) {
   const auto all = times_by_device();
   if (!cache || !all) {
     return fail(cache ? all.error() : cache.error());
+  }
+  if (const auto problem = unknown_test_device(options, *all)) {
+    print_error(problem->message());
+    return kExitUsage;
   }
   std::vector<DeviceTimes> training;
   std::vector<DeviceTimes> held_out;

@@ -26,6 +26,7 @@ std::string text_job_report(const analysis::JobReport& job, std::size_t lines_of
 /// The replay of execution traces, which do not say how long steps took: JobReplay::recorded_ms is not shown. Likewise.
 std::string text_replayed_traces(const analysis::JobReplay& replay, std::size_t ranks,
                                  const std::vector<analysis::ChangedStep>& changes,
+                                 const std::optional<analysis::SlowerRank>& slower,
                                  const std::vector<std::string>& warnings, ShownWarnings shown = ShownWarnings::kFirst);
 
 /// The part of it that says what the ranks wait for.

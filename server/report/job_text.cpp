@@ -122,6 +122,7 @@ std::string text_job_report(const analysis::JobReport& job, std::size_t lines_of
 
 std::string text_replayed_traces(const analysis::JobReplay& replay, std::size_t ranks,
                                  const std::vector<analysis::ChangedStep>& changes,
+                                 const std::optional<analysis::SlowerRank>& slower,
                                  const std::vector<std::string>& warnings, ShownWarnings shown) {
   std::string text = fmt::format(
       "Execution traces of {} {}\n\nReplay of {}\n  {} for a step, of the durations of the nodes\n", ranks,
@@ -130,6 +131,10 @@ std::string text_replayed_traces(const analysis::JobReplay& replay, std::size_t 
                                             : fmt::format("steps {} to {}", replay.first_step, replay.last_step),
       duration(replay.replayed_ms));
   text += path_text(replay) + changes_text(changes, "of the durations of the nodes");
+  if (slower.has_value()) {
+    text += fmt::format("\n{} What the job takes with it like the others: --change rank-like-others:{}\n",
+                        slower_rank_text(*slower), slower->rank);
+  }
   for (const std::string& warning : shown_warnings(warnings, shown)) text += "! " + warning + "\n";
   return text;
 }
