@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <unordered_map>
 
 #include "analysis/attribution/compiled_regions.h"
+#include "analysis/attribution/weight_updates.h"
 
 namespace ridgeline::analysis {
 
@@ -67,9 +69,12 @@ class Attributor {
     part_is_known_.resize(count);
     last_nodes_.resize(recording_.thread_torch_id().size(), kNone);
     find_hooked_nodes();
+    updates_.emplace(recording_, result_.phase);
     for (const std::uint32_t op : by_time()) {
       add(op);
     }
+    updates_->end();
+    updates_.reset();
     return std::move(result_);
   }
 
@@ -105,6 +110,7 @@ class Attributor {
     const std::uint32_t parent = recording_.op_parent()[op];
     result_.runs_python[op] = scope != Scope::kFunction;
     if (scope == Scope::kBackward) {
+      updates_->backward(op);
       add_backward_node(op);
       last_node(op) = op;
       return;
@@ -169,6 +175,7 @@ class Attributor {
     } else {
       result_.phase[op] = node.data ? Phase::kData : Phase::kForward;
     }
+    updates_->other(op, result_.phase[op] == Phase::kForward && !node.module && stack != 0, is_frame(op));
   }
 
   /// What the user called is the outermost op that is no mere frame around others.
@@ -216,6 +223,7 @@ class Attributor {
   std::vector<std::uint32_t> hooked_node_;  ///< by op that holds a node with its hooks: the node
   std::vector<std::uint32_t> node_of_;      ///< innermost autograd node around each op
   std::vector<std::uint32_t> last_nodes_;   ///< by thread: the autograd node that it ran last
+  std::optional<WeightUpdates> updates_;    ///< of result_
   Attribution result_;
 };
 

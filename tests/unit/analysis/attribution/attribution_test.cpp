@@ -313,6 +313,26 @@ TEST(Attribution, TellsPhasesByFile) {
   EXPECT_EQ(analysed.owner(loader), "train.py:2");
 }
 
+TEST(Attribution, TakesUpdatesOfWeightsByHandForTheOptimizer) {
+  AutogradStep step;
+  const auto line = step.at("train.py", 9);
+  const auto scaled = step.op({"aten::mul", line, 1, 2, kNone, Scope::kFunction, -1});
+  step.op({"aten::linear", step.model(10), 3, 10, kNone, Scope::kFunction, 5});
+  step.op({"AddmmBackward0", step.engine, 20, 30, kNone, Scope::kBackward, 5});
+  const auto item = step.op({"aten::item", line, 31, 32, kNone, Scope::kFunction, 7});
+  const auto times = step.op({"aten::mul", line, 33, 34, kNone, Scope::kFunction, -1});
+  const auto minus = step.op({"aten::sub_", line, 35, 36, kNone, Scope::kFunction, -1});
+  const auto again = step.op({"aten::mean", line, 37, 38, kNone, Scope::kFunction, 7});
+  const auto measured = step.op({"aten::mean", line, 39, 40, kNone, Scope::kFunction, -1});
+  const auto between = step.op({"aten::div_", line, 41, 42, kNone, Scope::kFunction, 7});
+  step.op({"AddmmBackward0", step.engine, 43, 44, kNone, Scope::kBackward, 5});
+  const auto data = step.op({"aten::add_", line, 45, 46, kNone, Scope::kFunction, 7});
+  const auto inside = step.op({"aten::mul", line, 45, 46, data, Scope::kFunction, 7});
+  const Analysed analysed(step);
+  for (const auto op : {times, minus, data, inside}) EXPECT_EQ(analysed.phase(op), Phase::kOptimizer) << op;
+  for (const auto op : {scaled, item, again, measured, between}) EXPECT_EQ(analysed.phase(op), Phase::kForward) << op;
+}
+
 TEST(Attribution, NamesOpsInsideANamedRangeByThemselves) {
   AutogradStep step;
   const auto optimizer = step.stack({{"train.py", "step", 9}, kOptimizer});
