@@ -86,14 +86,51 @@ LoaderUse loading_from(const json& value) {
   return loading;
 }
 
+ScriptPhase phase_from(const json& phase) {
+  return {text_at(phase, "name"), member<std::uint64_t>(phase, "count"), time_at(phase, "ns")};
+}
+
+StepSamples samples_from(const json& value) {
+  StepSamples samples{count_at(value, "batchSize"), member<std::uint64_t>(value, "steps"),
+                      time_at(value, "mean"),       count_at(value, "least"),
+                      count_at(value, "most"),      text_at(value, "doubt")};
+  if (samples.least > samples.most || (samples.steps > 0) != (samples.batch_size > 0)) {
+    throw std::invalid_argument("the samples of the steps contradict each other");
+  }
+  return samples;
+}
+
+WholeTime whole_from(const json& value) {
+  WholeTime whole{member<std::uint64_t>(value, "steps"),
+                  time_at(value, "ns"),
+                  time_at(value, "samples"),
+                  time_at(value, "usualNs"),
+                  time_at(value, "usualSamples"),
+                  value.at("isWhole").get<bool>(),
+                  {}};
+  for (const json& part : bounded(value, "parts", kMaxScriptItems)) whole.parts.push_back(phase_from(part));
+  return whole;
+}
+
 }  // namespace
 
 ScriptRun script_run_from(const json& value) {
   ScriptRun run;
   run.boundary = boundary_from(value.at("boundary"));
   for (const json& phase : bounded(value, "phases", kMaxScriptItems)) {
-    run.phases.push_back({text_at(phase, "name"), member<std::uint64_t>(phase, "count"), time_at(phase, "ns")});
+    run.phases.push_back(phase_from(phase));
   }
+  run.samples = samples_from(value.at("samples"));
+  if (const json& whole = value.at("whole"); !whole.is_null()) {
+    run.whole = whole_from(whole);
+  }
+  for (const json& steps : bounded(value, "leftOut", kMaxScriptItems)) {
+    run.left_out.push_back({text_at(steps, "reason"), member<std::uint64_t>(steps, "count"), time_at(steps, "ns"),
+                            member<std::uint64_t>(steps, "peakBytes")});
+  }
+  const json& largest = value.at("largest");
+  run.largest = {member<std::uint64_t>(largest, "steps"), member<std::uint64_t>(largest, "bytes"),
+                 count_at(largest, "samples"), text_at(largest, "reason")};
   if (const json& loading = value.at("loading"); !loading.is_null()) {
     run.loading = loading_from(loading);
   }

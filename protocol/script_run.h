@@ -50,8 +50,49 @@ struct LoaderUse {
   LoadedBatches later_passes;  ///< likewise
 };
 
+/// How many samples the steps train, of all that were seen.
+struct StepSamples {
+  int batch_size = 0;       ///< of most steps, else their mean; 0: unknown
+  std::uint64_t steps = 0;  ///< that were seen; 0: nothing is known
+  double mean = 0;
+  int least = 0;
+  int most = 0;
+  std::string doubt;  ///< why the number is uncertain, as the end of a sentence; mostly empty
+};
+
+/// The time from the first to the last timed step, with the steps that were left out and what lies between steps.
+struct WholeTime {
+  std::uint64_t steps = 0;
+  double ns = 0;
+  double samples = 0;              ///< 0: unknown
+  double usual_ns = 0;             ///< of the steps that contain nothing else
+  double usual_samples = 0;        ///< likewise
+  bool is_whole = false;           ///< what lies between steps was seen often enough, or there is nothing
+  std::vector<ScriptPhase> parts;  ///< of `ns`: what is no part of a step
+};
+
+/// Steps that were neither recorded nor timed.
+struct LeftOutSteps {
+  std::string reason;
+  std::uint64_t count = 0;
+  double ns = 0;
+  std::uint64_t peak_bytes = 0;  ///< of them, as far as their memory was observed; 0: it was not
+};
+
+/// The step with most memory of those whose memory was observed: before the recording, and left out of it.
+struct LargestStep {
+  std::uint64_t steps = 0;  ///< that were observed
+  std::uint64_t bytes = 0;
+  int samples = 0;     ///< 0: unknown
+  std::string reason;  ///< why it was left out; empty: it was not
+};
+
 struct ScriptRun {
   StepBoundary boundary;
+  StepSamples samples;
+  std::optional<WholeTime> whole{};  ///< absent: no step was timed
+  std::vector<LeftOutSteps> left_out{};
+  LargestStep largest;
   std::vector<ScriptPhase> phases;
   std::optional<LoaderUse> loading;  ///< absent: no data loader of torch gave a batch
   std::vector<int> loader_sizes;     ///< batch sizes of the step's data loaders, as they were constructed; each once

@@ -6,8 +6,10 @@
 
 namespace ridgeline::protocol {
 
-/// The step of an optimizer, the next batch of a data loader, or a line of the user's.
-enum class StepEnd : std::uint8_t { kOptimizer, kDataLoader, kLine };
-inline constexpr std::array<const char*, 3> kStepEndNames = {"optimizer", "dataLoader", "line"};
+/// The step of an optimizer, the next batch of a data loader, a line of the user's, a backward pass in which the
+/// optimizers step, or what follows after the script has updated its weights itself.
+enum class StepEnd : std::uint8_t { kOptimizer, kDataLoader, kLine, kBackward, kWeightUpdate };
+inline constexpr std::array<const char*, 5> kStepEndNames = {"optimizer", "dataLoader", "line", "backward",
+                                                             "weightUpdate"};
 
 }  // namespace ridgeline::protocol

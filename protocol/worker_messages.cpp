@@ -314,6 +314,7 @@ std::string join_message(const std::string& agent_path, const JobSpec& spec) {
         {"line", boundary.line}}},
       {"loaderSizes", std::move(sizes)},
       {"memoryLimitBytes", spec.memory_limit_bytes},
+      {"batchSize", spec.batch_size},
       {"agreeSteps", spec.agree_steps}};
   return json{{"type", "loadAgent"}, {"path", agent_path}, {"options", options}}.dump(-1, ' ', false,
                                                                                       json::error_handler_t::replace);

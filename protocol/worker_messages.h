@@ -260,6 +260,7 @@ struct JobSpec {
   BoundaryRequest boundary{};
   std::vector<LoaderSize> loader_sizes{};  ///< not empty: the script runs again, at another batch size
   std::uint64_t memory_limit_bytes = 0;    ///< of each process then; 0: none
+  int batch_size = 0;                      ///< samples of a step, where the user says so; else 0
   bool agree_steps = false;                ///< the process asks which steps to record: ReadyToRecord
 };
 

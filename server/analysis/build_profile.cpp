@@ -387,6 +387,10 @@ Profile build_profile(const RunInput& input) {
     profile.script = script_figures(*input.script, input.scope);
   }
   add_iteration(user, profile);
+  if (const auto rate = input.script ? varying_throughput(*input.script) : std::nullopt;
+      profile.batch_size_known && rate) {
+    profile.samples_per_second = rate;
+  }
   add_unused_gradients(user, input.unused_gradients, profile);
   if (profile.batch_size_known) {
     add_models(sampled, input, profile);

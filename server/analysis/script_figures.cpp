@@ -58,14 +58,52 @@ std::optional<DataLoading> data_loading(const protocol::LoaderUse& use) {
   return loading;
 }
 
+std::optional<double> varying_throughput(const protocol::ScriptRun& run) {
+  const bool vary = run.samples.least != run.samples.most;
+  if (!vary || !run.whole.has_value() || run.whole->usual_ns <= 0 || run.whole->usual_samples <= 0) {
+    return std::nullopt;
+  }
+  return run.whole->usual_samples / run.whole->usual_ns * 1e9;
+}
+
+namespace {
+
+std::vector<BetweenSteps> phases_of(const std::vector<protocol::ScriptPhase>& phases) {
+  std::vector<BetweenSteps> between;
+  for (const protocol::ScriptPhase& phase : phases) between.push_back({phase.name, phase.count, phase.ns / kMs});
+  return between;
+}
+
+WholeTime whole_time(const protocol::WholeTime& whole) {
+  WholeTime figures{whole.steps, whole.ns / kMs, std::nullopt, whole.is_whole, phases_of(whole.parts)};
+  if (whole.samples > 0 && whole.ns > 0) {
+    figures.samples_per_second = whole.samples / whole.ns * 1e9;
+  }
+  return figures;
+}
+
+}  // namespace
+
 Script script_figures(const protocol::ScriptRun& run, const SourceScope& scope) {
   Script script;
   script.step = {run.boundary.end, run.boundary.requested, run.boundary.optimizers, {}};
   if (run.boundary.end == protocol::StepEnd::kLine) {
     script.step.line = {display_path(run.boundary.file, scope), static_cast<std::uint32_t>(run.boundary.line)};
   }
-  for (const protocol::ScriptPhase& phase : run.phases) {
-    script.between.push_back({phase.name, phase.count, phase.ns / kMs});
+  script.between = phases_of(run.phases);
+  if (const protocol::StepSamples& seen = run.samples; seen.steps > 0) {
+    script.samples = StepSamples{seen.steps, seen.mean, seen.least, seen.most, seen.doubt};
+  }
+  if (run.whole.has_value()) {
+    script.whole = whole_time(*run.whole);
+  }
+  for (const protocol::LeftOutSteps& steps : run.left_out) {
+    script.left_out.push_back({steps.reason, steps.count, steps.ns / kMs,
+                               steps.peak_bytes > 0 ? std::optional(steps.peak_bytes) : std::nullopt});
+  }
+  if (const protocol::LargestStep& largest = run.largest; largest.steps > 0) {
+    script.largest = LargestStep{largest.steps, largest.bytes,
+                                 largest.samples > 0 ? std::optional(largest.samples) : std::nullopt, largest.reason};
   }
   if (run.loading.has_value()) {
     script.loading = data_loading(*run.loading);

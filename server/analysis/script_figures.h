@@ -10,6 +10,9 @@ namespace ridgeline::analysis {
 /// How the data of the timed steps were loaded; nothing where no step was timed. Pure.
 std::optional<DataLoading> data_loading(const protocol::LoaderUse& use);
 
+/// Samples per second of the steps that were timed, where these train different numbers of samples. Pure.
+std::optional<double> varying_throughput(const protocol::ScriptRun& run);
+
 /// Pure. Paths become those of the report.
 Script script_figures(const protocol::ScriptRun& run, const SourceScope& scope);
 

@@ -149,7 +149,10 @@ std::string nothing_text(const worker::JobEnd& end, const protocol::BoundaryRequ
   if (boundary.end == protocol::StepEnd::kLine) {
     return fmt::format("line {} of {} did not run: there is nothing to report", boundary.line, boundary.file);
   }
-  return "no process of the command took a training step: there is nothing to report";
+  return "no process of the command took a training step: there is nothing to report. A step ends where an optimizer "
+         "of "
+         "torch.optim steps, or where weights change after a backward pass; --step-boundary FILE:LINE names a line "
+         "before which one ends";
 }
 
 /// The ranks that `--ranks` names, ascending; none: all.
@@ -180,6 +183,17 @@ void report_missing(const std::vector<int>& wanted, const worker::JobEnd& end) {
       print_error(fmt::format("no process of the command that was recorded had rank {}", rank));
     }
   }
+}
+
+/// Of a command that ended well and none of whose processes has a profile.
+int exit_code_without_report(const worker::JobEnd& end) {
+  int code = end.joined ? kExitEntryFailed : kExitOk;  // without torch there was nothing to find
+  for (const worker::JobProcess& process : end.processes) {
+    if (const auto* failure = std::get_if<protocol::Failure>(&process.outcome)) {
+      code = std::max(code, exit_code_of(*failure).value);
+    }
+  }
+  return code;
 }
 
 /// Those of the processes that have a profile; says why the others have none, or that nothing was recorded.
@@ -235,6 +249,7 @@ int run(const RunRequest& request) {
     profiling::sample_sizes(*ended, options, {*sizes, request.allow_writes}, run_job, print_error);
   }
   report_missing(*wanted, *ended);
+  const int without_report = exit_code_without_report(*ended);
   std::vector<Rank> ranks = analysed_ranks(*ended, options, began);
   const bool numbered = number_processes(ranks);
   const communication::Job job = job_of(ranks, profiling::command_line(request.script.command));
@@ -242,8 +257,8 @@ int run(const RunRequest& request) {
   if (!ranks.empty()) keep(ranks.front(), request.script.place);
   int written = write_report(ranks, job, numbered, request.output);
   if (!request.job_file.empty()) written = std::max(written, write_job(job, request.job_file));
-  const int code = exit_code_of_status(ended->status);
-  return code != 0 ? code : written;
+  if (const int code = exit_code_of_status(ended->status); code != 0) return code;
+  return ranks.empty() ? without_report : written;
 }
 
 }  // namespace
@@ -272,6 +287,10 @@ void add_run_command(CLI::App& app, int& exit_code, const std::vector<std::strin
   command->add_flag("--stop", request->script.stop, "End the script after the steps were recorded and timed");
   command->add_option("--step-boundary", request->step_boundary,
                       "What ends a training step: optimizer, dataloader, or a line as FILE:LINE; default: found");
+  command
+      ->add_option("--batch-size", request->script.batch_size,
+                   "How many samples a training step trains; default: found")
+      ->check(number_in(1, 1 << 24));
   command->add_option("--batch-sizes", request->batch_sizes,
                       "Run the command again at other batch sizes, such as 8,16,64 or auto, for predictions");
   command->add_flag("--allow-writes", request->allow_writes, "Run it again although it writes files");

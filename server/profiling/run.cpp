@@ -85,6 +85,18 @@ base::Result<void> add_batches(analysis::RunInput& input, worker::RunOutput& out
   return {};
 }
 
+/// How many samples the steps of a script train, as all of them showed and not only those before its recording.
+void settle_samples(analysis::RunInput& input) {
+  if (!input.script.has_value()) {
+    return;
+  }
+  const int size = input.script->samples.batch_size;
+  input.batch_size_known = size > 0;
+  if (input.runs.size() == 1 && input.timed.empty()) {
+    input.batch_size = input.runs.front().batch_size = std::max(1, size);
+  }
+}
+
 /// Those of the run, and what could not be used.
 void add_warnings(analysis::RunInput& input, worker::RunOutput& output, const PlannedRun& plan) {
   std::ranges::move(output.result.warnings, std::back_inserter(input.warnings));
@@ -171,6 +183,7 @@ base::Result<ProfileRun, RunFailure> analyse_run(worker::Finished finished, cons
     input.unused_gradients.push_back({unused.parameter, unused.bytes});
   }
   input.script = std::move(output.result.script);
+  settle_samples(input);
   input.energy = std::move(output.result.energy);
   input.length = std::move(output.result.length);
   input.co2_g_per_kwh = plan.co2_g_per_kwh;

@@ -63,6 +63,7 @@ base::Result<worker::JobOptions, RunFailure> plan_job(const ScriptRequest& reque
                   {},
                   {},
                   0};
+  options.spec.batch_size = request.batch_size;
   options.command = request.command;
   const std::string& first = request.command.front();
   if (is_script(first)) {

@@ -172,7 +172,7 @@ std::string line_change_explanation(const compare::TimeChange& time) {
 }
 
 std::string throughput_label(const Profile& profile) {
-  std::string text = approximately(profile) + throughput_text(profile);
+  std::string text = (has_uncertain_batch(profile) ? "" : approximately(profile)) + throughput_text(profile);
   if (profile.samples_per_second && profile.max_samples_per_second) {
     text += fmt::format(" ({} of the maximum {})",
                         share(ratio(*profile.samples_per_second, *profile.max_samples_per_second)),

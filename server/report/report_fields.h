@@ -335,7 +335,8 @@ void report_fields(Io& io, analysis::Profile& profile, const analysis::Outlook& 
       "of a script or a trace, and in reports of earlier versions.");
   io.object("throughput", "Samples that are trained on per second.", [&] {
     io("samplesPerSecond", profile.samples_per_second,
-       "Batch size / iteration time. Samples per second; null where the batch size is.");
+       "Batch size / iteration time; of a script whose steps differ in their samples, those of the timed steps over "
+       "their time. Samples per second; null where the batch size is.");
     io("maxSamplesPerSecond", profile.max_samples_per_second,
        "The most that the time model gives at any batch size: what it tends to as the batch grows, or a sampled size "
        "from which it falls. Samples per second; null when there is no model or time does not grow with the batch.",

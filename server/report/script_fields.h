@@ -9,7 +9,9 @@ namespace ridgeline::report {
 template <typename Io>
 void fields(Io& io, analysis::StepRule& step) {
   io("endsAt", step.end,
-     "What ends a training step: the step of an optimizer, the next batch of a data loader, or that a line runs.");
+     "What ends a training step: the step of an optimizer, the next batch of a data loader, that a line runs, a "
+     "backward pass in which the optimizers step, or, where the script updates its weights itself, the next batch or "
+     "forward pass after that.");
   io("requested", step.requested, "Whether --step-boundary says so; else it was found.");
   io("optimizers", step.optimizers,
      "The optimizers that step in turn in one training step, numbered by their first steps from 1. Empty: unknown.",
@@ -22,6 +24,43 @@ void fields(Io& io, analysis::BetweenSteps& between) {
   io("name", between.name, "What happened: evaluation, checkpoint, data loader start.", kNotEmpty);
   io("count", between.count, "How often it was seen.");
   io("timeMs", between.ms, "How long it took, all together. Milliseconds.");
+}
+
+template <typename Io>
+void fields(Io& io, analysis::StepSamples& samples) {
+  io("steps", samples.steps, "Steps whose samples were counted.", Whole{1});
+  io("mean", samples.mean, "Samples of a step; a mean.");
+  io("least", samples.least, "The fewest samples of a step.");
+  io("most", samples.most, "The most samples of a step.");
+  io("doubt", samples.doubt,
+     "Why the number is uncertain, as the end of a sentence: --batch-size says it. Empty where it is not.");
+}
+
+template <typename Io>
+void fields(Io& io, analysis::WholeTime& whole) {
+  io("steps", whole.steps, "Steps of this time, the left out ones included.");
+  io("timeMs", whole.ms, "From the first to the last timed step, as far as it is made of whole cycles. Milliseconds.");
+  io("samplesPerSecond", whole.samples_per_second,
+     "Samples over this time; null where the samples of a step are not known.");
+  io("isWhole", whole.is_whole,
+     "Whether what lies between steps was seen twice or more, or there is nothing: else its share is not known.");
+  io("parts", whole.parts, "Of timeMs: what is no part of a step, such as rollouts, by name.");
+}
+
+template <typename Io>
+void fields(Io& io, analysis::LeftOutSteps& steps) {
+  io("reason", steps.reason, "What happened in them.", kNotEmpty);
+  io("count", steps.count, "How many there were.");
+  io("timeMs", steps.ms, "How long they took, all together. Milliseconds.");
+  io("peakBytes", steps.peak_bytes, "The most memory in one of them; null where it was not observed.");
+}
+
+template <typename Io>
+void fields(Io& io, analysis::LargestStep& largest) {
+  io("steps", largest.steps, "Steps whose memory was observed.", Whole{1});
+  io("peakBytes", largest.bytes, "The most memory in one of them.");
+  io("samples", largest.samples, "That this one trains; null where it is not known.");
+  io("reason", largest.reason, "Why it was left out; empty where it was not.");
 }
 
 template <typename Io>
@@ -80,6 +119,15 @@ void fields(Io& io, analysis::Communication& communication) {
 template <typename Io>
 void fields(Io& io, analysis::Script& script) {
   io("step", script.step, "Where a training step ends.");
+  if_present(io, "samples", script.samples, "How many samples the steps train. Absent where that is not known.");
+  if_present(io, "whole", script.whole,
+             "The time in which steps were timed, with all that lies between them. Absent where none was timed.");
+  if (io.has("leftOut", true)) {  // earlier reports do not have it
+    io("leftOut", script.left_out, "Steps that were neither recorded nor timed, by what happened in them.");
+  }
+  if_present(io, "largest", script.largest,
+             "The step with most memory of those that were observed beside the recorded ones: before the recording, "
+             "and left out of it. Absent where none was.");
   io("between", script.between,
      "What happened between steps and is no part of them, from the first step until the last one was timed.");
   if_present(io, "loading", script.loading,

@@ -1,5 +1,6 @@
 #include "report/script_text.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -16,7 +17,8 @@ namespace {
 using analysis::DataLoading;
 using analysis::StepRule;
 
-constexpr double kCached = 1.5;  ///< times as long as later ones: the first pass fills a cache
+constexpr double kMoreMemory = 1.05;  ///< times the peak of the recorded steps
+constexpr double kCached = 1.5;       ///< times as long as later ones: the first pass fills a cache
 
 std::string order_text(const std::vector<int>& optimizers) {
   const std::set<int> distinct(optimizers.begin(), optimizers.end());
@@ -32,6 +34,10 @@ std::string step_text(const StepRule& step) {
       return "ends before the next batch is fetched, as requested";
     case protocol::StepEnd::kLine:
       return fmt::format("ends each time before {}:{} runs, as requested", printable(step.line.file), step.line.line);
+    case protocol::StepEnd::kBackward:
+      return "ends with the backward pass, in which the optimizers step";
+    case protocol::StepEnd::kWeightUpdate:
+      return "ends before the next batch or forward pass, once the script has updated its weights itself";
     case protocol::StepEnd::kOptimizer:
       break;
   }
@@ -96,10 +102,61 @@ std::string communication_text(const analysis::Communication& communication) {
   return text;
 }
 
+std::string samples_text(const analysis::StepSamples& samples) {
+  return fmt::format("{} in a step in the mean, from {} to {}, over {}", figure(samples.mean), samples.least,
+                     samples.most, plural(static_cast<double>(samples.steps), "step"));
+}
+
+/// Empty where the steps are all there is.
+std::string whole_text(const analysis::WholeTime& whole) {
+  if (whole.parts.empty() || whole.ms <= 0) return {};
+  double rest = whole.ms;
+  std::string parts;
+  for (const analysis::BetweenSteps& part : whole.parts) {
+    rest -= part.ms;
+    parts += fmt::format(", {} {} ({})", printable(part.name), unbroken(share(part.ms / whole.ms)),
+                         plural(static_cast<double>(part.count), "time"));
+  }
+  const std::string rate = whole.samples_per_second ? figure(*whole.samples_per_second) + " samples/s over " : "";
+  return fmt::format("{}{} of {}, with what lies between them: steps {}{}{}", rate, unbroken(duration(whole.ms)),
+                     plural(static_cast<double>(whole.steps), "step"), unbroken(share(std::max(0.0, rest) / whole.ms)),
+                     parts, whole.is_whole ? "" : "; seen too seldom to say how often that is");
+}
+
+std::string left_out_text(const std::vector<analysis::LeftOutSteps>& left_out) {
+  std::string text;
+  for (const analysis::LeftOutSteps& steps : left_out) {
+    text += fmt::format("{}{} ({}), {}", text.empty() ? "" : "; ", plural(static_cast<double>(steps.count), "step"),
+                        printable(steps.reason), unbroken(duration(steps.ms)));
+    if (steps.peak_bytes) {
+      text += fmt::format(", at most {} of memory", unbroken(bytes(static_cast<double>(*steps.peak_bytes))));
+    }
+  }
+  return text;
+}
+
+std::string largest_text(const analysis::LargestStep& largest, const std::optional<analysis::StepSamples>& samples) {
+  std::string of = largest.reason.empty() ? "before the recording" : "left out (" + printable(largest.reason) + ")";
+  if (samples && samples->vary() && largest.samples) {
+    of += fmt::format(", with {}", plural(*largest.samples, "sample"));
+  }
+  return fmt::format("at most {} in {} that were watched beside the recorded ones: in one {}",
+                     unbroken(bytes(static_cast<double>(largest.bytes))),
+                     plural(static_cast<double>(largest.steps), "step"), of);
+}
+
 }  // namespace
 
-std::vector<Item> script_notes(const analysis::Script& script) {
+std::vector<Item> script_notes(const analysis::Script& script, std::uint64_t peak_bytes) {
   std::vector<Item> notes = {{"step", step_text(script.step)}};
+  if (script.samples && script.samples->vary()) notes.push_back({"samples", samples_text(*script.samples)});
+  if (std::string text = script.whole ? whole_text(*script.whole) : ""; !text.empty()) {
+    notes.push_back({"overall", std::move(text)});
+  }
+  if (std::string text = left_out_text(script.left_out); !text.empty()) notes.push_back({"left out", std::move(text)});
+  if (script.largest && static_cast<double>(script.largest->bytes) > kMoreMemory * static_cast<double>(peak_bytes)) {
+    notes.push_back({"memory", largest_text(*script.largest, script.samples)});
+  }
   if (std::string text = between_text(script.between); !text.empty()) notes.push_back({"between", std::move(text)});
   if (script.loading) notes.push_back({"data", loading_text(*script.loading)});
   if (script.communication) notes.push_back({"ranks", communication_text(*script.communication)});

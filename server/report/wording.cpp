@@ -46,8 +46,14 @@ std::string needed_memory(const analysis::BatchPrediction& batch) {
   return estimated({*needed, std::nullopt, known ? analysis::Certainty::kKnown : analysis::Certainty::kAbout}, bytes);
 }
 
+bool has_uncertain_batch(const analysis::Profile& profile) {
+  return profile.batch_size_known && profile.script && profile.script->samples &&
+         !profile.script->samples->doubt.empty();
+}
+
 std::string throughput_text(const analysis::Profile& profile) {
-  return profile.samples_per_second ? figure(*profile.samples_per_second) + " samples/s" : "unknown";
+  const std::string about = has_uncertain_batch(profile) ? "≈\u00A0" : "";
+  return profile.samples_per_second ? about + figure(*profile.samples_per_second) + " samples/s" : "unknown";
 }
 
 std::string peak_text(const analysis::Profile& profile) {
@@ -55,7 +61,13 @@ std::string peak_text(const analysis::Profile& profile) {
 }
 
 std::string batch_text(const analysis::Profile& profile) {
-  return profile.batch_size_known ? std::to_string(profile.batch_size) : "unknown";
+  if (!profile.batch_size_known) return "unknown";
+  std::string text = (has_uncertain_batch(profile) ? "≈\u00A0" : "") + std::to_string(profile.batch_size);
+  if (const auto* script = profile.script ? &*profile.script : nullptr;
+      script && script->samples && script->samples->vary()) {
+    text += fmt::format(" ({} to {})", script->samples->least, script->samples->most);
+  }
+  return text;
 }
 
 std::string iteration_text(const analysis::Profile& profile) {

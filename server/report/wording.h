@@ -31,7 +31,11 @@ std::string estimated(const analysis::Estimate& estimate, const std::function<st
 /// What a batch size needs of the memory, likewise; "unknown memory" where that is not known.
 std::string needed_memory(const analysis::BatchPrediction& batch);
 
-/// "37.9 samples/s", or "unknown"; of the peak "1.84 GiB", or "unknown"; of the batch size "16", or "unknown".
+/// Whether the samples of a script's step are a guess: what is made of them is shown as about so much.
+bool has_uncertain_batch(const analysis::Profile& profile);
+
+/// "37.9 samples/s", or "unknown"; of the peak "1.84 GiB", or "unknown"; of the batch size "16", "16 (8 to 24)" where
+/// steps differ, or "unknown".
 std::string throughput_text(const analysis::Profile& profile);
 std::string peak_text(const analysis::Profile& profile);
 std::string batch_text(const analysis::Profile& profile);

@@ -349,13 +349,13 @@ def test_interrupts(tmp_path: Path) -> None:
     ("name", "text", "status", "expected"),
     [
         ("no torch", "pass", 0, "no Python process of the command imported torch"),
-        ("no step", "import torch\ntorch.nn.Linear(2, 2)", 0, "no process of the command took a training step"),
-        ("two steps", TRAIN.replace("else 200", "else 2"), 0, "no-training-step"),
+        ("no step", "import torch\ntorch.nn.Linear(2, 2)", 1, "no process of the command took a training step"),
+        ("two steps", TRAIN.replace("else 200", "else 2"), 1, "no-training-step"),
         ("raises", TRAIN.replace("done += 1", "done += 1\n            assert done < 3"), 1, "no-training-step"),
         (
             "replaces itself",
             "import os, sys, torch\nos.execv(sys.executable, [sys.executable, '-c', 'print(5)'])",
-            0,
+            1,
             "no process of the command took a training step",
         ),
     ],

@@ -99,8 +99,17 @@ def test_a_line_that_never_runs(tmp_path: Path) -> None:
     script = write(tmp_path, TRAIN)
     number = number_of(script, "class Net")
     done = run(script, "3", options=("--step-boundary", f"{script}:{number}"))
-    assert done.returncode == 0
+    assert done.returncode == 1
     assert f"line {number} of train.py had run 1 times" in done.stderr
+
+
+def test_weights_that_the_script_updates_itself(tmp_path: Path) -> None:
+    script = write(tmp_path, WITHOUT_OPTIMIZER)
+    report = report_of(script, options=STOP)
+    assert report["script"]["step"]["endsAt"] == "weightUpdate"
+    lines = {one["line"]: one["timeMs"] for one in report["lines"]}
+    assert lines[number_of(script, "update((model(x)")]["forward"] > 0
+    assert number_of(script, "parameter -=") in lines
 
 
 def test_what_lies_between_steps_is_named_and_no_part_of_them(tmp_path: Path) -> None:
@@ -128,3 +137,47 @@ def test_what_happens_in_every_step_is_part_of_it(tmp_path: Path) -> None:
     report = report_of(script, options=("--step-boundary", f"{script}:{number}", "--steps", "3", *STOP))
     assert report["script"]["between"] == []
     assert number_of(script, "model.eval()") in {one["line"] for one in report["lines"]}
+
+
+def test_batches_that_differ_have_a_mean_and_a_range(tmp_path: Path) -> None:
+    """Two sizes in turns: throughput is the sum of the samples over the sum of the times."""
+    script = write(
+        tmp_path,
+        """
+        import torch
+        from torch.utils.data import DataLoader, TensorDataset
+        model = torch.nn.Linear(64, 64)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+        batches = [range(first, first + size) for first, size in [(0, 24), (24, 8)] * 400]
+        while True:
+            for (x,) in DataLoader(TensorDataset(torch.randn(64, 64)), batch_sampler=batches):
+                optimizer.zero_grad()
+                model(x).square().mean().backward()
+                optimizer.step()
+        """,
+    )
+    report = report_of(script, options=STOP)
+    samples = report["script"]["samples"]
+    assert (samples["least"], samples["most"], samples["doubt"]) == (8, 24, "")
+    assert report["entry"]["batchSize"] == 16
+    assert report["throughput"]["samplesPerSecond"] > 0
+
+
+def test_an_uncertain_batch_is_marked_and_can_be_named(tmp_path: Path) -> None:
+    script = write(
+        tmp_path,
+        """
+        import torch
+        weight = torch.randn(1000, 10, requires_grad=True)
+        optimizer = torch.optim.SGD([weight], lr=1e-3)
+        while True:
+            optimizer.zero_grad()
+            (torch.randn(64, 1000) @ weight).tanh().square().mean().backward()
+            optimizer.step()
+        """,
+    )
+    done = run(script, options=STOP)
+    assert "batch ≈" in done.stderr and "--batch-size" in done.stderr
+    report = report_of(script, options=("--batch-size", "32", *STOP))
+    assert report["entry"]["batchSize"] == 32
+    assert report["script"]["samples"]["doubt"] == ""

@@ -26,7 +26,7 @@ class BetweenSteps:
         self._is_watched = is_watched
         self._counts: Counter[str] = Counter()
         self._ns: Counter[str] = Counter()
-        self._now: dict[str, None] = {}  # what happened since the last step ended
+        self._now: Counter[str] = Counter()  # what happened since the last step ended; nanoseconds
         self._evaluating_since = 0
         self._by_eval = False  # the evaluation began with Module.eval()
         self._steps = 0
@@ -76,10 +76,10 @@ class BetweenSteps:
         if not self._evaluating_since:
             self._add(LOADER_START, ns, count=int(is_new))
 
-    def step_ended(self, now: int) -> list[str]:
-        """What happened in the step that has ended, and is not part of every step."""
+    def step_ended(self, now: int) -> dict[str, int]:
+        """What happened in the step that has ended, and is not part of every step; nanoseconds."""
         self._end_evaluation(now)
-        happened = [name for name in self._now if name not in self._regular]
+        happened = {name: ns for name, ns in self._now.items() if name not in self._regular}
         self._steps += 1
         self._steps_with.update(list(self._now))
         self._now.clear()
@@ -116,4 +116,4 @@ class BetweenSteps:
     def _add(self, name: str, ns: int, count: int = 1) -> None:
         self._counts[name] += count
         self._ns[name] += ns
-        self._now[name] = None
+        self._now[name] += ns

@@ -12,6 +12,7 @@ import mmap
 import multiprocessing
 import struct
 import weakref
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter_ns
@@ -27,8 +28,8 @@ class Listener(Protocol):
     def fetching(self) -> bool:
         """Before a batch is fetched. Whether it is one of training."""
 
-    def fetched(self, iterator: Any, batch: Any) -> None:
-        """After a batch of training was fetched."""
+    def fetched(self, iterator: Any, batch: Any, indices: int | None) -> None:
+        """After a batch of training was fetched, made of so many samples of the data set; None: not known."""
 
     def loader_starts(self, ns: int, *, is_new: bool) -> None:
         """After a new iterator was made, which took so long, and again after its first batch of training."""
@@ -94,6 +95,7 @@ class LoaderWatch:
         self._loaders: weakref.WeakSet[Any] = weakref.WeakSet()  # that have given a batch of training
         self._owners: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self._training: list[_Pass] = []
+        self._indices: weakref.WeakKeyDictionary[Any, deque[int]] = weakref.WeakKeyDictionary()  # of batches to come
         self._step_ns = 0  # waited in the step that goes on
         self._step_batches = 0
         self._began: tuple[int, int, int] | None = None  # of the clocks and the time, when timing began
@@ -104,6 +106,7 @@ class LoaderWatch:
         from torch.utils.data._utils import fetch
 
         patches.replace(dataloader._BaseDataLoaderIter, "__next__", self._watch_next)
+        patches.replace(dataloader._BaseDataLoaderIter, "_next_index", self._watch_indices)
         patches.replace(DataLoader, "__iter__", self._watch_iter)
         patches.replace(dataloader._MultiProcessingDataLoaderIter, "__init__", self._watch_workers)
         for fetcher in (fetch._MapDatasetFetcher, fetch._IterableDatasetFetcher):
@@ -130,7 +133,10 @@ class LoaderWatch:
         @functools.wraps(iterate)
         def iterated(this: Any) -> Any:
             began = perf_counter_ns()
-            loaded = self._end_pass_of(getattr(this, "_iterator", None))
+            persistent = getattr(this, "_iterator", None)
+            loaded = self._end_pass_of(persistent)
+            if persistent is not None:
+                self._indices.pop(persistent, None)  # those of a pass that was left
             iterator = iterate(this)
             with contextlib.suppress(Exception):
                 clocks = self._clocks.get(iterator)
@@ -149,21 +155,37 @@ class LoaderWatch:
         one.ended = one.clocks.total()
         return one.ended
 
+    def _watch_indices(self, following: Callable[..., Any]) -> Callable[..., Any]:
+        """Workers are asked for batches earlier than the script is, in the same order."""
+        from torch.utils.data.dataloader import _DatasetKind
+
+        @functools.wraps(following)
+        def next_index(this: Any) -> Any:
+            index = following(this)
+            with contextlib.suppress(Exception):
+                if this._auto_collation and this._dataset_kind == _DatasetKind.Map:
+                    self._indices.setdefault(this, deque()).append(len(index))
+            return index
+
+        return next_index
+
     def _watch_next(self, following: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(following)
         def next_batch(this: Any) -> Any:
             is_training = self._listener.fetching()
             began = perf_counter_ns()
             batch = following(this)
+            waiting = self._indices.get(this)
+            indices = waiting.popleft() if waiting else None
             if is_training:
-                self._fetched(this, batch, perf_counter_ns() - began)
+                self._fetched(this, batch, indices, perf_counter_ns() - began)
             return batch
 
         return next_batch
 
     # ---- what is known -----------------------------------------------------------------------------------------------
 
-    def _fetched(self, iterator: Any, batch: Any, ns: int) -> None:
+    def _fetched(self, iterator: Any, batch: Any, indices: int | None, ns: int) -> None:
         self._step_ns += ns
         self._step_batches += 1
         one = self._passes.get(iterator)
@@ -173,7 +195,7 @@ class LoaderWatch:
                 self._loaders.add(self._owners[iterator])
                 self._listener.loader_starts(ns, is_new=False)
             one.waits.append(ns)
-        self._listener.fetched(iterator, batch)
+        self._listener.fetched(iterator, batch, indices)
 
     def step_ended(self, took_ns: int | None) -> None:
         """`took_ns` of a step that is timed, else None."""

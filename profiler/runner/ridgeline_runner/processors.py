@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -109,3 +110,27 @@ def _seconds_of(process: int, ticks: int) -> float:
     except OSError:
         return 0.0  # it has ended
     return sum(int(word) for word in text.rpartition(")")[2].split()[11:15]) / ticks
+
+
+class RunDelay:
+    """How long the thread that asks has been ready to run and had no processor, where Linux counts that."""
+
+    def __init__(self) -> None:
+        self._file: int | None = None
+        self._thread = 0
+
+    def ns(self) -> int:
+        """In nanoseconds since the thread began; 0: unknown."""
+        try:
+            if self._thread != threading.get_native_id():
+                self._thread = threading.get_native_id()
+                self.close()
+                self._file = os.open(f"/proc/self/task/{self._thread}/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+            return int(os.pread(self._file, 96, 0).split()[1]) if self._file is not None else 0
+        except (OSError, ValueError, IndexError):
+            return 0
+
+    def close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None

@@ -24,6 +24,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from ridgeline_runner import devices, script_batch
+from ridgeline_runner.backward_watch import Backward, BackwardWatch
 from ridgeline_runner.between_steps import BetweenSteps
 from ridgeline_runner.channel import VERSION, Channel, ChannelClosed
 from ridgeline_runner.communication import CommunicationWatch
@@ -95,11 +96,15 @@ class _Script:
         self._process = os.getpid()
         self._thread = 0
         self._optimizers: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._numbers: dict[int, int] = {}  # of optimizers, by id
+        self._numbers: dict[int, int] = {}  # of optimizers, by id; 0: all that step inside backward passes
+        self._inside: set[int] = set()  # by id: optimizers that step inside backward passes
+        self._stepped_inside = False  # in the backward pass that goes on
         self._patches = Patches()
         self._boundary = boundary_of(options["stepBoundary"])
         self._between = BetweenSteps(self._is_watched)
         self._loaders = LoaderWatch(self)
+        self._backward = BackwardWatch(self)
+        self._stop_awaiting_forward: Callable[[], None] | None = None
         self._communication = CommunicationWatch(agent, reporter.warnings)
         self._lines: LineWatch | None = None
         self._is_over = False
@@ -127,6 +132,7 @@ class _Script:
         self._watch_compile()
         self._watch_optimizers()
         self._loaders.install(self._patches)
+        self._backward.install(self._patches)
         self._between.install(self._patches)
         if self._boundary.kind == "line":
             self._watch_line()
@@ -186,8 +192,10 @@ class _Script:
                     if self._is_over:
                         return timed(this, *arguments, **keywords)
                     self._recorder.stage(Stage.ITERATION)  # what is made from now on and stays is the optimizer's
+                    self._boundary.optimizer_begins()
+                    backwards = self._measurement.backwards
                     result = timed(this, *arguments, **keywords)
-                    self._optimizer_stepped(this)
+                    self._optimizer_stepped(this, ran_backward=self._measurement.backwards > backwards)
                     return result
 
                 return step
@@ -241,19 +249,84 @@ class _Script:
             self._thread = threading.get_ident()
         return threading.get_ident() == self._thread
 
-    def _optimizer_stepped(self, optimizer: Any) -> None:
-        if not self._may_end_step():
-            return
+    def _optimizer_stepped(self, optimizer: Any, *, ran_backward: bool) -> None:
+        if not self._is_over and self._backward.is_inside():  # in a hook of a parameter: backward is the step
+            self._inside.add(id(optimizer))
+            self._stepped_inside = True
+        elif self._may_end_step():
+            self._end_optimizer_step(id(optimizer), ran_backward=ran_backward)
+
+    def _end_optimizer_step(self, optimizer: int, *, ran_backward: bool = False) -> None:
         now = perf_counter_ns()
-        number = self._numbers.setdefault(id(optimizer), len(self._numbers))
+        self._measurement.optimizer_stepped(optimizer, ran_backward=ran_backward)
+        number = self._numbers.setdefault(optimizer, len(self._numbers))
+        count = len(self._optimizers) - len(self._inside) + bool(self._inside)
         try:
-            if self._boundary.optimizer_stepped(number, len(self._optimizers)):
+            if self._boundary.optimizer_stepped(number, count):
                 self._step_ended(now)
             else:
                 self._measurement.part_ended()
         except OrderChanged:
             self._measurement.order_changed()
         self._end_if_measured()
+
+    def backward_begins(self, backward: Backward) -> None:
+        """backward_watch.Listener"""
+        if self._may_be_followed():
+            try:
+                self._measurement.backward_begins(backward)
+            except Exception:  # noqa: BLE001, S110 - whatever tensors of the script's do, it goes on
+                pass
+            self._end_step_if(self._boundary.backward_begins, backward)
+
+    def backward_ended(self) -> None:
+        follows = self._may_be_followed()
+        if follows:
+            self._measurement.backward_has_ended()
+        if self._stepped_inside:
+            self._stepped_inside = False
+            self._boundary.inside_backward = self._numbers.setdefault(0, len(self._numbers))
+            if self._may_end_step():
+                self._end_optimizer_step(0)
+        elif follows:
+            self._boundary.backward_ended()
+            if self._boundary.awaits_forward:
+                self._await_forward()
+
+    def _may_be_followed(self) -> bool:
+        """Like _may_end_step(), of a thread that has ended no step yet."""
+        return not self._is_over and os.getpid() == self._process and self._thread in (0, threading.get_ident())
+
+    def _await_forward(self) -> None:
+        """Until a module is called with gradients enabled. Not where torch.compile could trace the hook: there the next
+        backward pass ends the step."""
+        import torch
+
+        if self._stop_awaiting_forward is not None or self._measurement.has_compiled:
+            return
+
+        def before(module: Any, arguments: Any) -> None:
+            if torch.is_grad_enabled() and self._may_be_followed():
+                self._end_step_if(self._boundary.forward_begins, forward=(module, arguments))
+
+        self._stop_awaiting_forward = torch.nn.modules.module.register_module_forward_pre_hook(before).remove
+
+    def _await_forward_no_longer(self) -> None:
+        if self._stop_awaiting_forward is not None:
+            self._stop_awaiting_forward()
+            self._stop_awaiting_forward = None
+
+    def _end_step_if(self, ends: Callable[..., bool], *arguments: Any, forward: Any = None) -> None:
+        """Asks the boundary; whatever it meets in the script's tensors, the script goes on."""
+        try:
+            does_end = ends(*arguments)
+        except Exception:  # noqa: BLE001 - as above
+            does_end = False
+        if does_end:
+            self._await_forward_no_longer()
+            if self._may_end_step():
+                self._step_ended(perf_counter_ns(), forward)
+                self._end_if_measured()
 
     def fetching(self) -> bool:
         """loader_watch.Listener"""
@@ -262,13 +335,12 @@ class _Script:
         if self._is_over or (self._thread and not self._is_watched()):
             return False
         with_gradients = torch.is_grad_enabled()
-        if with_gradients and self._boundary.fetching() and self._may_end_step():
-            self._step_ended(perf_counter_ns())
-            self._end_if_measured()
+        if with_gradients:
+            self._end_step_if(self._boundary.fetching)
         return self._between.fetching(with_gradients=with_gradients)
 
-    def fetched(self, iterator: Any, batch: Any) -> None:
-        self._measurement.batch_fetched(iterator, batch)
+    def fetched(self, iterator: Any, batch: Any, indices: int | None) -> None:
+        self._measurement.batch_fetched(iterator, batch, indices)
 
     def loader_starts(self, ns: int, *, is_new: bool) -> None:
         import torch
@@ -281,9 +353,10 @@ class _Script:
             self._step_ended(perf_counter_ns())
             self._end_if_measured()
 
-    def _step_ended(self, now: int) -> None:
+    def _step_ended(self, now: int, forward: Any = None) -> None:
         try:
-            self._measurement.step_ended(now)
+            with self._backward.unwatched():
+                self._measurement.step_ended(now, forward)
         except ChannelClosed:
             self._leave()
         except (Exception, RecursionError) as error:  # noqa: BLE001 - the script must not notice
@@ -322,6 +395,7 @@ class _Script:
     def _leave(self) -> None:
         self._is_over = True
         self._measurement.remove_hooks()
+        self._await_forward_no_longer()
         self._patches.undo()
         if self._lines is not None:
             self._lines.stop()

@@ -7,66 +7,99 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ridgeline_runner.backward_watch import Backward
+from ridgeline_runner.batch_dimension import Samples, samples_loaded
 from ridgeline_runner.entry import tensors_in
+from ridgeline_runner.forward_samples import ForwardSamples, Probe
 from ridgeline_runner.patches import Patches
+from ridgeline_runner.step_samples import StepSamples
 
-_BATCH_SIZES = 1 << 24
 _MOST_WRAPPERS = 8  # samplers around a BatchSampler, as Accelerate's
 
 
 class BatchSize:
-    """Samples of one training step: what the data loader gave, else the first dimension of what the model got."""
+    """Of each step: what its data loaders gave, and what its forward and backward passes show."""
 
-    def __init__(self) -> None:
-        self.size = 1
-        self.warnings: list[str] = []
+    def __init__(self, given: int) -> None:
+        """`given`: the samples of a step, by the user; 0: they are found."""
+        self.samples = StepSamples(given)
+        self.forwards: ForwardSamples | None = None  # as long as a step is watched
         self.loader_sizes: list[int] = []  # of the loaders of the step, as they were constructed; each once
         self.obstacle = ""  # why they cannot be given another one, as the end of a sentence
-        self._loaded = 0
+        self._loaded: Samples | None = None  # in the step that goes on
         self._batches = 0
-        self._called = 0
-        self._samplers: dict[int, Any] = {}  # of the step's loaders, by id; None: a loader that does not batch
+        self._samplers: dict[int, Any] | None = {}  # of the step's loaders, by id; None: a loader that does not batch
+        self._probe: Probe | None = None
+        self._probed = 0  # samples of the backward passes of the step that goes on
+        self._probed_all = True
+        self._probed_when_watched = 0
 
-    def reset(self) -> None:
-        self._loaded = self._batches = self._called = 0
-        self._samplers.clear()
+    @property
+    def size(self) -> int:
+        return self.samples.batch_size
 
-    def loaded(self, iterator: Any, batch: Any) -> None:
+    def watch(self) -> ForwardSamples:
+        """The step that begins is watched; what was seen before is forgotten."""
+        self.samples.forget()
+        self._begin_step()
+        self._samplers = {}
+        self._probe = None
+        self.forwards = ForwardSamples()
+        return self.forwards
+
+    def loaded(self, iterator: Any, batch: Any, indices: int | None) -> None:
         with contextlib.suppress(Exception):
-            first = next((tensor for tensor in tensors_in(batch) if tensor.dim() > 0), None)
-            sampler = iterator._index_sampler
-            size = first.shape[0] if first is not None else getattr(sampler, "batch_size", 0)
-            self._loaded += int(size or 0)
+            found = samples_loaded(tensors_in(batch), indices)
+            if found is not None:
+                before = self._loaded or Samples(0)
+                self._loaded = Samples(before.count + found.count, before.doubt or found.doubt)
             self._batches += 1
-            self._samplers[id(sampler)] = sampler if iterator._auto_collation else None
+            if self._samplers is not None:
+                sampler = iterator._index_sampler
+                self._samplers[id(sampler)] = sampler if iterator._auto_collation else None
 
-    def called(self, arguments: Any) -> None:
-        with contextlib.suppress(Exception):
-            first = next((tensor for tensor in tensors_in(arguments) if tensor.dim() > 0), None)
-            if first is not None and self._called == 0:
-                self._called = int(first.shape[0])
+    def backward_begins(self, backward: Backward) -> None:
+        if self.forwards is not None:
+            self.forwards.backward_begins(backward)
+        elif self._probe is not None and self._loaded is None and not backward.gives_graph:
+            rows = self._probe.read(backward.roots)
+            self._probed_all = self._probed_all and rows is not None
+            self._probed += rows or 0
+
+    def part_ended(self, optimizer: int, *, closure: bool) -> None:
+        if self.forwards is not None:
+            self.forwards.part_ended(optimizer, closure=closure)
+
+    def step_ended(self) -> None:
+        """Of a step that is not watched, or after decide()."""
+        is_known = self._probe is not None and self._probed_all and self._probed > 0
+        rate = self._probed / self._probed_when_watched if is_known else None
+        self.samples.step_ended(self._loaded, self._batches, rate)
+        self._begin_step()
+
+    def _begin_step(self) -> None:
+        self._loaded = None
+        self._batches = self._probed = 0
+        self._probed_all = True
 
     def decide(self) -> None:
-        """After the step that was watched."""
+        """At the end of the step that was watched, before step_ended()."""
+        forwards, self.forwards = self.forwards, None
+        if forwards is None:
+            return
+        self.samples.watched(forwards.found(), forwards.backwards)
+        self._probe = forwards.probe()
+        if self._probe is not None:
+            self._probed_when_watched = self._probed = self._probe.samples * forwards.backwards
         self._find_loader_sizes()
-        if 0 < self._loaded < _BATCH_SIZES:
-            self.size = self._loaded
-            if self._batches > 1:
-                self.warnings.append(f"The batch size {self.size} is that of the {self._batches} batches of a step.")
-        elif 0 < self._called < _BATCH_SIZES:
-            self.size = self._called
-            self.warnings.append(
-                f"The batch size {self.size} is the first dimension of the model's input: no DataLoader is used."
-            )
-        else:
-            self.warnings.append("The batch size is not known and taken as 1.")
-        self._samplers.clear()
+        self._samplers = None
 
     def _find_loader_sizes(self) -> None:
         sizes: dict[int, None] = {}
+        self.obstacle = ""
         if not self._samplers:
             self.obstacle = "no DataLoader gives the step its data"
-        for sampler in self._samplers.values():
+        for sampler in (self._samplers or {}).values():
             size = _size_of(sampler)
             if sampler is None:
                 self.obstacle = "the data set makes the batches, not the DataLoader"

@@ -10,12 +10,12 @@ from __future__ import annotations
 import gc
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterable
 from time import perf_counter, perf_counter_ns
 from typing import Any
 
 from ridgeline_runner import devices, observed_writes, timing
+from ridgeline_runner.backward_watch import Backward
 from ridgeline_runner.between_steps import BetweenSteps
 from ridgeline_runner.communication import CommunicationWatch
 from ridgeline_runner.energy import Counters, StepsMeter
@@ -23,7 +23,7 @@ from ridgeline_runner.entry import tensors_in
 from ridgeline_runner.failure import Failure, describe
 from ridgeline_runner.line_watch import LineWatch
 from ridgeline_runner.loader_watch import LoaderWatch
-from ridgeline_runner.processors import ProcessorWatch
+from ridgeline_runner.processors import ProcessorWatch, RunDelay
 from ridgeline_runner.recorder import Recorder, Stage
 from ridgeline_runner.reporter import Reporter
 from ridgeline_runner.result import Result
@@ -31,12 +31,13 @@ from ridgeline_runner.samples import ROUND_SECONDS, Sampled, recorded_iterations
 from ridgeline_runner.script_batch import BatchSize
 from ridgeline_runner.step_boundary import StepBoundary
 from ridgeline_runner.step_listing import OwnStep
+from ridgeline_runner.whole_time import LONG, LONG_STEP, LeftOut, WholeTime
 
 _MAX_WARMUP = 30
 _LEAST_WARMUP = 3
 _LEAST_RECORDED = 3
-_LONG = 4  # a recorded step that takes so many times the usual, and so much longer, contains something else
-_LONG_NS = 50_000_000
+_LONG_NS = 10_000_000  # a recorded step that takes LONG times the usual, and so much longer, contains something else
+_CYCLE_SECONDS = 3.0  # of timing, at most, until what lies between steps was seen often enough
 _MOST_RETRIES = 5  # recordings that are begun again, or counted steps, for what happened in them
 
 
@@ -65,14 +66,20 @@ class Measurement:
         self._first_recorded = 0  # number of the step, where the job decides that
         self.steps = 0  # and parts of steps, as long as none was found
         self.is_done = False
-        self._state: Callable[[int, list[str]], None] = self._first_step
+        self._state: Callable[[int, dict[str, int]], None] = self._first_step
         self._step_began = 0  # nanoseconds
         self._warmup: list[int] = []
         self._recorded = 0
         self._retries = 0
-        self._long = 0  # recorded steps that were left out for that
-        self._batch = BatchSize()
-        self._roots_called: dict[int, Any] = {}
+        self._left_out = LeftOut()
+        self._whole = WholeTime()
+        self._timed_from = 0  # number of the first timed step
+        self._timing_began = 0.0
+        self._run_delay = RunDelay()
+        self._delay_began = 0  # of the thread, when the step began
+        self._backward_began = self._backward_ended = 0  # the first and the last of the step
+        self._moment = 0  # of the recorder, when the step began
+        self._batch = BatchSize(options["batchSize"])
         self._undo: list[Callable[[], None]] = []
         self._processors = ProcessorWatch()
         self._rounds: list[int] = []
@@ -87,6 +94,8 @@ class Measurement:
         self._listed: dict[str, Any] | None = None
         self._compiles = False
         self._ends_after_listing = False
+        self.backwards = 0  # that have begun
+        self._forward: tuple[Any, Any] | None = None  # with which the step begins
 
     def compiles(self) -> None:
         """The script uses torch.compile, which does not compile while operations are listed."""
@@ -99,26 +108,65 @@ class Measurement:
         return self._ends_after_listing
 
     @property
+    def has_compiled(self) -> bool:
+        return self._compiles
+
+    @property
     def has_result(self) -> bool:
         return self._result is not None
 
     # ---- what happens ------------------------------------------------------------------------------------------------
 
-    def step_ended(self, now: int) -> None:
+    def step_ended(self, now: int, forward: tuple[Any, Any] | None = None) -> None:
+        """`forward`: the module that is called now, and its arguments, where that ended the step."""
+        self._forward = forward
         self.steps += 1
         happened = self._between.step_ended(now)
         if self._state != self._timing:
             self._loaders.step_ended(None)
+        if self._state not in (self._first_step, self._watched):
+            self._batch.step_ended()
+        if self._state in (self._warming, self._waiting_for_answer, self._waiting_for_step):
+            self._observe_memory(happened)
         self._state(now, happened)
+        if self._sampled is None:
+            self._moment = self._recorder.moment()
+        self._backward_began = self._backward_ended = 0
+        self._delay_began = self._run_delay.ns()
         self._step_began = perf_counter_ns()
+
+    def _observe_memory(self, happened: dict[str, int]) -> None:
+        """The most memory of the step that has ended: before the recorder forgets it."""
+        alive = self._recorder.alive_bytes([self._moment])
+        if alive:
+            self._left_out.observe(alive[0][1], self._batch.samples.steps - 1, ", ".join(happened))
+
+    def _left_out_step(self, happened: dict[str, int], took_ns: int) -> None:
+        reason = dict(happened) or {LONG_STEP: took_ns}
+        self._left_out.add(", ".join(reason), took_ns)
+        if self._sampled is None:
+            self._observe_memory(reason)
 
     def part_ended(self) -> None:
         """An optimizer has stepped, and no step has ended."""
         if self._state == self._first_step:
             self.steps += 1
 
-    def batch_fetched(self, iterator: Any, batch: Any) -> None:
-        self._batch.loaded(iterator, batch)
+    def backward_begins(self, backward: Backward) -> None:
+        """On the thread that is followed, outside of other backward passes."""
+        self.backwards += 1
+        self._backward_began = self._backward_began or perf_counter_ns()
+        self._batch.backward_begins(backward)
+
+    def backward_has_ended(self) -> None:
+        self._backward_ended = perf_counter_ns()
+
+    def optimizer_stepped(self, optimizer: int, *, ran_backward: bool) -> None:
+        """`optimizer`: by id. `ran_backward`: inside its step, in a closure."""
+        self._batch.part_ended(optimizer, closure=ran_backward)
+
+    def batch_fetched(self, iterator: Any, batch: Any, indices: int | None) -> None:
+        self._batch.loaded(iterator, batch, indices)
         if self._recorded:
             self._recorder.set_inputs(tensors_in(batch))
 
@@ -132,50 +180,43 @@ class Measurement:
         if self._recorded:
             self._end_recording()
         self._recorded = 0
+        self._left_out = LeftOut()
         self._warmup.clear()
         self._state = self._first_step
 
     # ---- before the recording ----------------------------------------------------------------------------------------
 
-    def _first_step(self, now: int, happened: list[str]) -> None:
+    def _first_step(self, now: int, happened: dict[str, int]) -> None:
         """One step has ended: what follows is the first that is watched from its begin."""
         import torch
 
         self._recorder.stage(Stage.ITERATION)
-        called: list[Any] = []
-        thread = threading.get_ident()
-
-        def before(module: Any, arguments: Any) -> None:
-            if not called and threading.get_ident() == thread:
-                self._roots_called.setdefault(id(module), module)
-                self._batch.called(arguments)
-            called.append(module)
-
-        def after(*_: Any) -> None:
-            if called:
-                called.pop()
-
+        forwards = self._batch.watch()
+        if self._forward is not None:
+            forwards.before(*self._forward)
+            self._forward = None
         hooks = torch.nn.modules.module
         handles = [
-            hooks.register_module_forward_pre_hook(before),
-            hooks.register_module_forward_hook(after, always_call=True),
+            hooks.register_module_forward_pre_hook(forwards.before),
+            hooks.register_module_forward_hook(forwards.after, with_kwargs=True, always_call=True),
         ]
         self._undo = [handle.remove for handle in handles]
-        self._batch.reset()
         self._between.begin()
         self._state = self._watched
 
-    def _watched(self, now: int, happened: list[str]) -> None:
+    def _watched(self, now: int, happened: dict[str, int]) -> None:
         """The step with hooks has ended: the models and the batch size are known, unless it was no usual step."""
         if happened and self._retries < _MOST_RETRIES:
             self._retries += 1
-            self._roots_called = {}
-            self._batch.reset()
+            self.remove_hooks()
+            self._first_step(now, happened)
             return
         self._retries = 0
         self.remove_hooks()
-        self._name_models()
+        forwards = self._batch.forwards
+        self._name_models(forwards.roots if forwards is not None else {})
         self._batch.decide()
+        self._batch.step_ended()
         self._between.begin()
         self._state = self._warming
 
@@ -185,15 +226,14 @@ class Measurement:
         self._undo = []
         self._end_listing()
 
-    def _name_models(self) -> None:
+    def _name_models(self, called: dict[int, Any]) -> None:
         """Those called in the step whose parameters an optimizer has; without optimizers of torch, all with some."""
         owned = {id(p) for one in self._optimizers for group in one.param_groups for p in group["params"]}
         models = [
             model
-            for model in self._roots_called.values()
+            for model in called.values()
             if any(id(parameter) in owned if owned else parameter.requires_grad for parameter in model.parameters())
         ]
-        self._roots_called = {}
         outer = [
             model
             for model in models
@@ -204,7 +244,7 @@ class Measurement:
         self._device = devices.Device.of(parameters)
         self._recorder.use_device(self._device)
 
-    def _warming(self, now: int, happened: list[str]) -> None:
+    def _warming(self, now: int, happened: dict[str, int]) -> None:
         self._warmup.append(now - self._step_began)
         self._recorder.forget_freed()
         slow = min(self._warmup) > 1e9
@@ -230,7 +270,7 @@ class Measurement:
         )
         self._state = self._waiting_for_answer
 
-    def _waiting_for_answer(self, now: int, happened: list[str]) -> None:
+    def _waiting_for_answer(self, now: int, happened: dict[str, int]) -> None:
         self._recorder.forget_freed()
         answer = self._reporter.channel.receive_if_any()
         if answer is not None:
@@ -245,7 +285,7 @@ class Measurement:
         self._state = self._waiting_for_step
         self._record_when_agreed()
 
-    def _waiting_for_step(self, now: int, happened: list[str]) -> None:
+    def _waiting_for_step(self, now: int, happened: dict[str, int]) -> None:
         self._recorder.forget_freed()
         answer = self._reporter.channel.receive_if_any()
         if answer is not None:  # another rank has missed that step, and there is a new decision
@@ -274,7 +314,7 @@ class Measurement:
         self._recorder.end()
         self._communication.end()
 
-    def _recording(self, now: int, happened: list[str]) -> None:
+    def _recording(self, now: int, happened: dict[str, int]) -> None:
         self._device.synchronise()
         if self._options["agreeSteps"] and (answer := self._reporter.channel.receive_if_any()):
             self._end_recording()  # another rank has missed the first step, and all begin again
@@ -282,9 +322,9 @@ class Measurement:
             self._follow_decision(answer)
             return
         took = perf_counter_ns() - self._began
-        is_long = took > max(_LONG * self._usual_ns, self._usual_ns + _LONG_NS)
+        is_long = took > max(LONG * self._usual_ns, self._usual_ns + _LONG_NS)
         if (happened or is_long) and self._end_before_this_step():
-            self._long += not happened
+            self._left_out_step(happened, took)
             return
         self._recorder.end_iteration()
         if self._recorded < self._wanted:
@@ -316,7 +356,7 @@ class Measurement:
         self._recorder.begin_counting(self._options["environmentRoots"])
         self._state = self._counting
 
-    def _counting(self, now: int, happened: list[str]) -> None:
+    def _counting(self, now: int, happened: dict[str, int]) -> None:
         self._recorder.end_counting()
         if happened and self._retries < _MOST_RETRIES:
             self._retries += 1
@@ -336,7 +376,7 @@ class Measurement:
         self._own_step.begin()
         self._state = self._listing
 
-    def _listing(self, now: int, happened: list[str]) -> None:
+    def _listing(self, now: int, happened: dict[str, int]) -> None:
         self._end_listing()
         if happened and self._retries < _MOST_RETRIES and not self._ends_after_listing:
             self._retries += 1
@@ -354,7 +394,9 @@ class Measurement:
         self._send_recording()
         if self._listed:
             self._reporter.channel.send(self._listed)
-        self._deadline = perf_counter() + self._options["timeBudgetSeconds"]
+        self._timing_began = perf_counter()
+        self._timed_from = self._batch.samples.steps
+        self._deadline = self._timing_began + self._options["timeBudgetSeconds"]
         self._processors.begin()
         self._loaders.timing_began()
         if not _is_rank():
@@ -395,12 +437,17 @@ class Measurement:
 
     # ---- the timing --------------------------------------------------------------------------------------------------
 
-    def _timing(self, now: int, happened: list[str]) -> None:
+    def _timing(self, now: int, happened: dict[str, int]) -> None:
         self._device.synchronise()
         took = perf_counter_ns() - self._step_began
         self._loaders.step_ended(None if happened else took)
+        waited = self._run_delay.ns() - self._delay_began
+        outside = took - max(0, self._backward_ended - max(self._backward_began, self._step_began))
+        self._whole.step_ended(took, max(0, outside - waited), happened)
         if not happened:  # a step that is long for another reason counts: the median holds nevertheless
             self._rounds.append(took)
+        else:
+            self._left_out_step(happened, took)
         self._meter.step_ended(is_usual=not happened)
         sampled = self._sampled
         assert sampled is not None
@@ -409,7 +456,9 @@ class Measurement:
             self._processors.sample()
             self._device.sample()
             over = perf_counter() > self._deadline
-            self.is_done = (over and sampled.enough_rounds) or sampled.is_known
+            is_early = perf_counter() - self._timing_began < _CYCLE_SECONDS
+            goes_on = is_early and not over and self._whole.awaits_cycle()
+            self.is_done = ((over and sampled.enough_rounds) or sampled.is_known) and not goes_on
         elif perf_counter() > self._deadline + 4 * self._options["timeBudgetSeconds"]:
             self.is_done = True
 
@@ -430,10 +479,9 @@ class Measurement:
             self._send_recording()
         warnings = self._reporter.warnings
         warnings += self._boundary.warnings
-        if self._long:
-            steps = "1 recorded step" if self._long == 1 else f"{self._long} recorded steps"
-            warnings.append(f"Left out: {steps} that took more than {_LONG} times as long as usual.")
-        warnings += self._batch.warnings
+        samples = self._batch.samples
+        at = len(warnings) if samples.is_certain else 0  # what makes figures uncertain comes first
+        warnings[at:at] = samples.warnings()
         if traced_calls and self.steps:
             warnings.append(
                 f"Before Python 3.12 a line is found by tracing calls: the times include that of some "
@@ -445,7 +493,7 @@ class Measurement:
             measured_energy = self._meter.result()
             warnings += self._counters.problems if self._counts_energy else []
             self._result.send(final=True, script=self._description(), energy=measured_energy)
-        elif self.steps:
+        elif self.steps or self.backwards:
             self._reporter.channel.send(self._too_few_steps())
 
     def _description(self) -> dict[str, Any]:
@@ -453,30 +501,41 @@ class Measurement:
         import torch
 
         processors = len(os.sched_getaffinity(0))
+        samples = self._batch.samples.by_step()
         return {
             "boundary": self._boundary.description(),
             "phases": self._between.description(),
             "loading": self._loaders.description(torch.get_num_threads() if self._device.is_host else 1, processors),
+            "samples": self._batch.samples.description(),
+            "whole": self._whole.description(samples[self._timed_from :]),
+            **self._left_out.description(samples),
             "loaderSizes": self._batch.loader_sizes,
             "sizesObstacle": self._batch.obstacle,
             "writes": observed_writes.paths(),
         }
 
     def _too_few_steps(self) -> dict[str, Any]:
+        return describe(Failure("no-training-step", self._why_too_few()), "iteration", None)
+
+    def _why_too_few(self) -> str:
+        if not self.steps:
+            passes = "1 backward pass" if self.backwards == 1 else f"{self.backwards} backward passes"
+            return (
+                f"The script ran {passes}, no optimizer of torch.optim stepped, and no weights were seen to change "
+                "between them regularly. Say where a step ends with --step-boundary FILE:LINE: each time before that "
+                "line runs."
+            )
         place = self._boundary.description()
         counted = {
             "optimizer": f"{self.steps} steps of its optimizers",
+            "backward": f"{self.steps} backward passes",
+            "weightUpdate": f"{self.steps} updates of its weights",
             "dataLoader": f"{self.steps} batches of its data loaders",
             "line": f"line {place['line']} of {os.path.basename(place['file'])} had run {self.steps} times",
         }[self._boundary.kind]
-        return describe(
-            Failure(
-                "no-training-step",
-                f"The script ended after {counted}. Two warm-up steps and two recorded ones are the least that figures "
-                "can be made of.",
-            ),
-            "iteration",
-            None,
+        return (
+            f"The script ended after {counted}. Two warm-up steps and two recorded ones are the least that figures can "
+            "be made of. If a step is something else, --step-boundary FILE:LINE says where it ends."
         )
 
 

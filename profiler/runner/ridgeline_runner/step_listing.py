@@ -79,6 +79,9 @@ class OwnStep:
         if torch._C._len_torch_dispatch_stack() > 0:
             self._reason = "the script runs in a TorchDispatchMode of its own"
             return
+        if torch._C._functorch.peek_interpreter_stack() is not None:
+            self._reason = "its steps begin inside a transform of torch.func"
+            return
         self._thread = threading.get_ident()
         os.register_at_fork(after_in_child=self.close)  # workers of a data loader list nothing
         self._open.enter_context(operation_log.noted(self._log, self._note))

@@ -63,10 +63,50 @@ struct Communication {
   std::vector<CommunicationLine> lines;  ///< most exposed time first
 };
 
+/// How many samples the steps train, of all that were seen.
+struct StepSamples {
+  std::uint64_t steps = 0;
+  double mean = 0;
+  int least = 0;
+  int most = 0;
+  std::string doubt;  ///< why the number is uncertain, as the end of a sentence; mostly empty
+
+  bool vary() const { return least != most; }
+};
+
+/// From the first to the last timed step, with what is left out of the iteration time.
+struct WholeTime {
+  std::uint64_t steps = 0;
+  double ms = 0;
+  std::optional<double> samples_per_second;  ///< absent: the samples are not known
+  bool is_whole = false;                     ///< what lies between steps was seen often enough, or there is nothing
+  std::vector<BetweenSteps> parts;           ///< of `ms`: what is no part of a step
+};
+
+/// Steps that were neither recorded nor timed.
+struct LeftOutSteps {
+  std::string reason;
+  std::uint64_t count = 0;
+  double ms = 0;                            ///< all together
+  std::optional<std::uint64_t> peak_bytes;  ///< of them; absent where their memory was not observed
+};
+
+/// The step with most memory of those whose memory was observed: before the recording, and left out of it.
+struct LargestStep {
+  std::uint64_t steps = 0;  ///< that were observed
+  std::uint64_t bytes = 0;
+  std::optional<int> samples;  ///< absent: unknown
+  std::string reason;          ///< why it was left out; empty: it was not
+};
+
 struct Script {
   StepRule step;
-  std::vector<BetweenSteps> between;
-  std::optional<DataLoading> loading;            ///< absent: no data loader of torch gave a batch
+  std::optional<StepSamples> samples{};  ///< absent: unknown
+  std::optional<WholeTime> whole{};      ///< absent: no step was timed
+  std::vector<LeftOutSteps> left_out{};
+  std::optional<LargestStep> largest{};  ///< absent: no memory was observed before the recording
+  std::vector<BetweenSteps> between{};
+  std::optional<DataLoading> loading{};          ///< absent: no data loader of torch gave a batch
   std::optional<Communication> communication{};  ///< absent: it is no rank of a job with process groups
 };
 

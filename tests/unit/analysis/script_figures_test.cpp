@@ -83,5 +83,18 @@ TEST(ScriptFigures, NameTheLineAsTheReportDoes) {
   EXPECT_FALSE(script.loading.has_value());
 }
 
+TEST(ScriptFigures, TheThroughputOfStepsThatDifferIsOfTheirSum) {
+  protocol::ScriptRun run;
+  run.whole = protocol::WholeTime{};
+  run.whole->usual_ns = 2e9;
+  run.whole->usual_samples = 64;
+  run.samples = {16, 4, 16, 16, 16, ""};
+  EXPECT_EQ(varying_throughput(run), std::nullopt) << "the median of the steps is as good, and steadier";
+  run.samples = {16, 4, 16, 8, 24, ""};
+  EXPECT_DOUBLE_EQ(varying_throughput(run).value(), 32);
+  run.whole->usual_samples = 0;
+  EXPECT_EQ(varying_throughput(run), std::nullopt);
+}
+
 }  // namespace
 }  // namespace ridgeline::analysis

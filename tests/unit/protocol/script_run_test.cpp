@@ -25,6 +25,17 @@ const json kScript = {
       {"processors", 8},
       {"firstPass", {{"batches", 1}, {"ns", 5}}},
       {"laterPasses", {{"batches", 0}, {"ns", 0}}}}},
+    {"samples", {{"batchSize", 24}, {"steps", 9}, {"mean", 16.5}, {"least", 8}, {"most", 24}, {"doubt", "a guess"}}},
+    {"whole",
+     {{"steps", 6},
+      {"ns", 9e6},
+      {"samples", 96},
+      {"usualNs", 4e6},
+      {"usualSamples", 64},
+      {"isWhole", true},
+      {"parts", {{{"name", "other work"}, {"count", 2}, {"ns", 5e6}}}}}},
+    {"leftOut", {{{"reason", "evaluation"}, {"count", 1}, {"ns", 2e6}, {"peakBytes", 70}}}},
+    {"largest", {{"steps", 4}, {"bytes", 90}, {"samples", 24}, {"reason", ""}}},
     {"loaderSizes", {8}},
     {"sizesObstacle", ""},
     {"writes", {"/home/me/log"}}};
@@ -38,6 +49,11 @@ TEST(ScriptRun, IsRead) {
   ASSERT_TRUE(run.loading.has_value());
   EXPECT_EQ(run.loading->by_workers.batches, 9U);
   EXPECT_EQ(run.loading->first_pass.ns, 5);
+  EXPECT_EQ(run.samples.batch_size, 24);
+  EXPECT_EQ(run.samples.doubt, "a guess");
+  EXPECT_EQ(run.whole.value().parts.at(0).count, 2U);
+  EXPECT_EQ(run.left_out.at(0).peak_bytes, 70U);
+  EXPECT_EQ(run.largest.samples, 24);
   EXPECT_EQ(run.loader_sizes, std::vector<int>{8});
   EXPECT_EQ(run.writes, std::vector<std::string>{"/home/me/log"});
   json without = kScript;
@@ -58,6 +74,12 @@ TEST(ScriptRun, IsRefusedWhereItIsInvalid) {
   refuse("/phases/0/ns", -1);
   refuse("/phases/0/count", -1);
   refuse("/phases", std::vector<json>(kMaxScriptItems + 1, kScript.at("phases").at(0)));
+  refuse("/samples/least", 25);
+  refuse("/samples/batchSize", 0);
+  refuse("/whole/ns", -1);
+  refuse("/whole/parts", std::vector<json>(kMaxScriptItems + 1, kScript.at("phases").at(0)));
+  refuse("/leftOut", std::vector<json>(kMaxScriptItems + 1, kScript.at("leftOut").at(0)));
+  refuse("/largest/samples", -1);
   refuse("/loading/workers", -2);
   refuse("/loading/waitNs", "long");
   refuse("/loaderSizes/0", 0);

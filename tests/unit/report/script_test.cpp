@@ -6,6 +6,7 @@
 #include "report/json.h"
 #include "report/read_report.h"
 #include "report/script_text.h"
+#include "report/wording.h"
 #include "sample_profile.h"
 
 namespace ridgeline::report {
@@ -18,7 +19,7 @@ using ::testing::Not;
 /// On one line, with plain spaces.
 std::string text_of(const analysis::Script& script) {
   Page page(100'000, false);
-  for (const Item& note : script_notes(script)) page.prose(note.word, note.value, kBeside);
+  for (const Item& note : script_notes(script, 100)) page.prose(note.word, note.value, kBeside);
   std::string text = page.take();
   for (std::size_t at = 0; (at = text.find("\u00A0")) != std::string::npos;) text.replace(at, 2, " ");
   return text;
@@ -38,8 +39,45 @@ TEST(ScriptText, SaysWhereAStepEnds) {
   EXPECT_THAT(text({kOptimizer, false, {1}, {}}), HasSubstr("ends with the step of the optimizer"));
   EXPECT_THAT(text({kOptimizer, false, {1, 1, 2}, {}}), HasSubstr("3 steps of 2 optimizers in turn: 1, 1, 2"));
   EXPECT_THAT(text({kOptimizer, true, {}, {}}), HasSubstr("each step of an optimizer, as requested"));
+  EXPECT_THAT(text({kBackward, false, {1}, {}}), HasSubstr("the backward pass, in which the optimizers step"));
+  EXPECT_THAT(text({kWeightUpdate, false, {}, {}}), HasSubstr("the script has updated its weights itself"));
   EXPECT_THAT(text({kDataLoader, true, {}, {}}), HasSubstr("before the next batch is fetched, as requested"));
   EXPECT_THAT(text({kLine, true, {}, {"train.py", 12}}), HasSubstr("before train.py:12 runs, as requested"));
+}
+
+/// Batches of 8 and 24, rollouts, and a step that was left out.
+analysis::Script varied() {
+  analysis::Script script;
+  script.samples = analysis::StepSamples{40, 16, 8, 24, ""};
+  script.whole = analysis::WholeTime{32, 100, 5120, true, {{"other work", 2, 60}}};
+  script.left_out = {{"evaluation", 1, 12, 512}};
+  script.largest = analysis::LargestStep{9, 2048, 24, ""};
+  return script;
+}
+
+TEST(ScriptText, SaysWhatDiffersFromStepToStep) {
+  EXPECT_THAT(
+      text_of(varied()),
+      AllOf(HasSubstr("16.0 in a step in the mean, from 8 to 24, over 40 steps"),
+            HasSubstr("5120 samples/s over 100 ms of 32 steps, with what lies between them: steps 40 %, other "
+                      "work 60 % (2 times)"),
+            HasSubstr("1 step (evaluation), 12.0 ms, at most 512 B of memory"),
+            HasSubstr("at most 2.00 KiB in 9 steps that were watched beside the recorded ones: in one before the "
+                      "recording, with 24 samples")));
+  analysis::Script script = varied();
+  script.whole->is_whole = false;
+  script.largest->bytes = 104;
+  EXPECT_THAT(text_of(script), AllOf(HasSubstr("seen too seldom"), Not(HasSubstr("at most 104 B"))));
+}
+
+TEST(ScriptText, AnUncertainBatchSizeIsMarked) {
+  analysis::Profile profile = testing::resnet_profile();
+  const std::string known = throughput_text(profile);
+  profile.script = varied();
+  EXPECT_THAT(batch_text(profile), HasSubstr(" (8 to 24)"));
+  profile.script->samples = analysis::StepSamples{40, 16, 16, 16, "it is a guess"};
+  EXPECT_EQ(throughput_text(profile), "≈\u00A0" + known);
+  EXPECT_THAT(batch_text(profile), HasSubstr("≈"));
 }
 
 TEST(ScriptText, SaysWhatLiesBetweenSteps) {
@@ -96,6 +134,10 @@ TEST(ScriptJson, IsReadAsItWasWritten) {
   EXPECT_EQ(read->script->communication->lines[0].waiting_ms, 6.53);
   EXPECT_FALSE(read->script->communication->lines[1].waiting_ms.has_value());
   EXPECT_EQ(text_of(*read->script), text_of(*profile.script));
+  profile.script = varied();
+  const auto other = read_report(json_report(profile, analysis::outlook_of(profile)));
+  ASSERT_TRUE(other.has_value()) << other.error().message();
+  EXPECT_EQ(text_of(*other->script), text_of(varied()));
 }
 
 }  // namespace

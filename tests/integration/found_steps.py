@@ -1,0 +1,100 @@
+"""What the runner finds of a script's steps, without the agent and the daemon: a fake agent records nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "profiler" / "runner"))
+
+import torch
+from ridgeline_runner.script import _Script
+
+
+class _Agent:
+    """Answers every call; of those whose answers are read, with something of the right type."""
+
+    def __getattr__(self, name: str) -> Any:
+        answers: dict[str, Any] = {
+            "measure_op_cost": (0.0, 0.0, 0),
+            "attach_memory": True,
+            "begin": "",
+            "instances": [],
+            "finish": b"",
+            "alive_bytes": [],
+        }
+        return lambda *_: answers.get(name, 0)
+
+
+class _Channel:
+    def __init__(self) -> None:
+        self.messages: list[dict[str, Any]] = []
+
+    def send(self, message: dict[str, Any]) -> None:
+        self.messages.append(message)
+
+    def send_bytes(self, _: bytes) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class _Reporter:
+    def __init__(self) -> None:
+        self.channel = _Channel()
+        self.warnings: list[str] = []
+
+
+def messages_of(script: Path, *arguments: str, **options: Any) -> list[dict[str, Any]]:
+    """Runs the script in a process that is forked, until its steps are timed, and returns what it would have sent."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        with os.fdopen(writing, "w") as end:
+            try:
+                json.dump(_run(script, arguments, options), end, default=str)
+            finally:
+                end.flush()
+                os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as end:
+        text = end.read()
+    os.waitpid(child, 0)
+    return json.loads(text)
+
+
+def _run(script: Path, arguments: tuple[str, ...], options: dict[str, Any]) -> list[dict[str, Any]]:
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    sys.argv = [str(script), *arguments]
+    reporter: Any = _Reporter()
+    chosen = {
+        "projectRoot": str(script.parent),
+        "steps": 3,
+        "stop": True,
+        "timeBudgetSeconds": 0.2,
+        "code": [],
+        "stepBoundary": {"kind": "", "file": "", "line": 0},
+        "loaderSizes": [],
+        "memoryLimitBytes": 0,
+        "agreeSteps": False,
+        "batchSize": 0,
+        **options,
+    }
+    followed = _Script(_Agent(), reporter, chosen, "", {"environmentRoots": []})
+    followed.begin()
+    try:
+        runpy.run_path(str(script), run_name="__main__")
+    except SystemExit:
+        pass
+    followed._finish()
+    return reporter.channel.messages
+
+
+def found(script: Path, *arguments: str, **options: Any) -> dict[str, Any]:
+    """The last message: the result, or why there is none."""
+    return messages_of(script, *arguments, **options)[-1]
