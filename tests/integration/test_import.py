@@ -175,7 +175,7 @@ def test_a_compressed_trace_gives_the_same_report(recorded, tmp_path):
 
 
 def test_the_text_report_says_where_the_figures_come_from(recorded):
-    done = ridgeline("import", recorded[0], "--project-root", HERE)
+    done = ridgeline("import", recorded[0], "--project-root", HERE, "--warnings")
     assert done.returncode == 0, done.stderr
     assert "torch.profiler" in done.stdout
     assert "make_trace.py" in done.stdout
@@ -340,7 +340,7 @@ def test_throughput_is_unknown_without_the_batch_size(tmp_path):
     assert without["models"]["time"]["samples"] == without["models"]["memory"]["samples"] == []
     assert given["entry"]["batchSize"] == 32
     assert given["throughput"]["samplesPerSecond"] == pytest.approx(32 / 0.001)
-    text = ridgeline("import", path).stdout
+    text = ridgeline("import", path, "--warnings").stdout
     assert re.search(r"throughput +unknown", text), text
     assert "batch unknown" in text
     assert "samples/s" not in text

@@ -54,7 +54,7 @@ def test_a_journal_beside_a_report_is_not_replayed(report):
 
 
 def test_the_text_report_says_what_the_figures_are_from(report):
-    done = ridgeline("import", report)
+    done = ridgeline("import", report, "--warnings")
     assert done.returncode == 0, done.stderr
     text = " ".join(done.stdout.split())
     assert "Imported from a report of Nsight Systems" in text
