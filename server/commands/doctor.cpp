@@ -163,11 +163,19 @@ Check check_compiler(const Findings& found) {
   return {CheckStatus::kOk, name, path + ": " + *version, ""};
 }
 
+/// "whose time a control group limits to that of 2.5, ", where there is such a quota.
+std::string quota_text() {
+  const double time = worker::processor_time();
+  return time < worker::processor_count()
+             ? "whose time a control group limits to that of " + report::figure(time) + ", "
+             : "";
+}
+
 std::vector<Check> check_devices() {
   const std::string processor = worker::processor_name() + ", " + std::to_string(worker::processor_count()) +
-                                " cores, " + report::bytes(static_cast<double>(worker::memory_capacity())) +
-                                " of memory, " + report::bytes(static_cast<double>(worker::memory_available())) +
-                                " of it available";
+                                " cores, " + quota_text() +
+                                report::bytes(static_cast<double>(worker::memory_capacity())) + " of memory, " +
+                                report::bytes(static_cast<double>(worker::memory_available())) + " of it available";
   const std::optional<std::vector<std::string>> gpus = worker::nvidia_gpus();
   std::string text = "no NVIDIA driver here; --device cpu profiles CUDA code on the processor";
   if (gpus.has_value()) {

@@ -17,7 +17,10 @@ std::string device_path(const std::string& cache) {
   base::ContentHash identity;
   identity.add(worker::processor_name());
   identity.end_part();
-  identity.add(std::to_string(worker::processor_count()));
+  // With a quota the same processors attain less.
+  const bool limited = worker::processor_time() < worker::processor_count();
+  identity.add(std::to_string(worker::processor_count()) +
+               (limited ? fmt::format(" at {:.2f}", worker::processor_time()) : ""));
   return fmt::format("{}/devices/{}.json", cache, identity.text());
 }
 

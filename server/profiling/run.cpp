@@ -1,6 +1,7 @@
 #include "profiling/run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "profiling/known_device.h"
 #include "profiling/listed_work.h"
 #include "protocol/recording.h"
+#include "report/units.h"
 #include "whatif/step_schedule.h"
 #include "worker/machine.h"
 #include "worker/versions.h"
@@ -102,6 +104,13 @@ void add_warnings(analysis::RunInput& input, worker::RunOutput& output, const Pl
   std::ranges::move(output.result.warnings, std::back_inserter(input.warnings));
   if (std::string untested = worker::untested_torch(output.environment); !untested.empty()) {
     input.warnings.push_back(std::move(untested));
+  }
+  if (const double time = worker::processor_time();
+      input.environment.device == "cpu" && time < std::min(worker::processor_count(), input.environment.threads)) {
+    input.warnings.push_back(fmt::format(
+        "The step computes with {} threads, and a control group limits it to the time of {} processors: the system "
+        "stops it in between. Compare with OMP_NUM_THREADS={:.0f}.",
+        input.environment.threads, report::figure(time), std::max(1.0, std::floor(time))));
   }
   if (!plan.settings_problem.empty()) {
     input.warnings.push_back("Settings are not used: " + plan.settings_problem + ".");

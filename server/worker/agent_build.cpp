@@ -10,12 +10,12 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-#include <thread>
 
 #include "base/content_hash.h"
 #include "base/file.h"
 #include "worker/cache.h"
 #include "worker/interpreter.h"
+#include "worker/machine.h"
 #include "worker/versions.h"
 
 namespace ridgeline::worker {
@@ -163,7 +163,7 @@ void AgentBuilder::start(const protocol::WorkerEnvironment& environment, const s
 }
 
 void AgentBuilder::start_jobs() {
-  const std::size_t at_once = std::max(1U, std::thread::hardware_concurrency());
+  const std::size_t at_once = static_cast<std::size_t>(std::max(1.0, processor_time()));
   while (!waiting_.empty() && running_.size() < at_once) {
     const Job job = std::move(waiting_.back());
     waiting_.pop_back();

@@ -1,6 +1,7 @@
 #include "worker/machine.h"
 
 #include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,47 +9,31 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
-#include <sstream>
+
+#include "base/machine_limits.h"
 
 namespace ridgeline::worker {
 
 namespace {
 
-std::uint64_t meminfo(const std::string& key) {
-  std::ifstream file("/proc/meminfo");
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream words(line);
-    std::string name;
-    std::uint64_t kibibytes = 0;
-    if (words >> name >> kibibytes && name == key + ":") {
-      return kibibytes * 1024;
+/// The bytes that this process may have by `ulimit -v` and `ulimit -d`, as batch systems without control groups set
+/// them.
+std::uint64_t resource_limit() {
+  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+  for (const auto resource : {RLIMIT_AS, RLIMIT_DATA}) {
+    rlimit limit{};
+    if (::getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+      least = std::min<std::uint64_t>(least, limit.rlim_cur);
     }
   }
-  return 0;
-}
-
-std::uint64_t number_in(const std::string& path) {
-  std::ifstream file(path);
-  std::uint64_t value = 0;
-  return file >> value ? value : 0;  // "max" is no number: no limit
-}
-
-std::uint64_t cgroup_limit() {
-  const std::uint64_t unified = number_in("/sys/fs/cgroup/memory.max");
-  const std::uint64_t legacy = number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes");
-  const std::uint64_t limit = unified != 0 ? unified : legacy;
-  return limit == 0 ? std::numeric_limits<std::uint64_t>::max() : limit;
+  return least;
 }
 
 }  // namespace
 
-std::uint64_t memory_capacity() { return std::min(meminfo("MemTotal"), cgroup_limit()); }
+std::uint64_t memory_capacity() { return std::min(base::machine_limits().memory_bytes, resource_limit()); }
 
-std::uint64_t memory_available() {
-  const std::uint64_t limit = cgroup_limit();
-  const std::uint64_t used = number_in("/sys/fs/cgroup/memory.current");
-  return std::min(meminfo("MemAvailable"), limit > used ? limit - used : 0);
-}
+std::uint64_t memory_available() { return std::min(base::machine_limits().available_bytes, resource_limit()); }
 
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
@@ -70,6 +55,11 @@ int processor_count() {
   cpu_set_t set;
   CPU_ZERO(&set);
   return ::sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+double processor_time() {
+  const double count = processor_count();
+  return std::min(count, base::machine_limits().processors.value_or(count));
 }
 
 std::optional<std::vector<std::string>> nvidia_gpus() {

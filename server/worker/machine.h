@@ -8,9 +8,10 @@
 
 namespace ridgeline::worker {
 
-/// Bytes of memory that processes here may use in all: physical memory, or the control group's limit when that is less.
+/// Bytes of memory that processes here may use in all: physical memory, or the least limit of a control group or of the
+/// process when that is less.
 std::uint64_t memory_capacity();
-/// Bytes that could be allocated now without pushing anything else out.
+/// Bytes that could be allocated now without pushing anything else out, within the same limits.
 std::uint64_t memory_available();
 /// The processor's name; "unknown processor" when the system does not say.
 std::string processor_name();
@@ -18,6 +19,8 @@ std::string processor_name();
 std::string host_name();
 /// Processors that this process may run on.
 int processor_count();
+/// How many processors' time this process may have: less than processor_count() where a control group has a quota.
+double processor_time();
 /// The models of the NVIDIA GPUs that the kernel's driver names; nothing when there is no such driver.
 std::optional<std::vector<std::string>> nvidia_gpus();
 

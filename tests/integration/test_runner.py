@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import subprocess
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -26,6 +28,7 @@ from ridgeline_runner.devices import Device
 from ridgeline_runner.entry import EntryPoint, tensors_in
 from ridgeline_runner.failure import Failure, is_out_of_memory
 from ridgeline_runner.fitting import Growth, MemoryFit, find_growth, first_half_within
+from ridgeline_runner.machine_limits import MachineLimits, machine_limits
 from ridgeline_runner.processors import Usage, others_used
 from ridgeline_runner.recorder import class_lines
 from ridgeline_runner.rounds import rounds_done
@@ -358,3 +361,14 @@ def test_a_length_provider_says_how_long_the_inputs_are() -> None:
     for wrong in (1200, (0, "tokens"), (math.nan, "tokens"), (1200, ""), (1200, "x" * 65), ("many", "tokens"), None):
         with pytest.raises(Failure, match="must return how long the inputs are"):
             entry(wrong).length((1,))
+
+
+@pytest.mark.parametrize(
+    "machine", json.loads((ROOT / "tests/data/machine_limits.json").read_text()), ids=lambda m: m["name"]
+)
+def test_the_machines_limits_are_those_of_all_control_groups_above(machine: dict[str, Any], tmp_path: Path) -> None:
+    for path, content in machine["files"].items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(content)
+    expected = MachineLimits(machine["memoryBytes"], machine["availableBytes"], machine["processors"])
+    assert machine_limits(str(tmp_path)) == expected

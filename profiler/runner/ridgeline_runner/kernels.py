@@ -10,7 +10,6 @@ import argparse
 import copy
 import ctypes
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -26,6 +25,7 @@ if __name__ == "__main__":
 
 from ridgeline_runner import cuda_programs
 from ridgeline_runner.cuda_programs import ProgramProblem
+from ridgeline_runner.machine_limits import usable_processors
 
 _COMPILE_LIMIT_S = 60
 _LEAST_ROUNDS, _MOST_ROUNDS = 5, 2000
@@ -67,7 +67,7 @@ def _measured(options: argparse.Namespace) -> dict[str, Any]:
     operation = _OPERATIONS[options.operation["kind"]](options.operation)
     operation.result = torch.empty(operation.shape)
     errors = partial(_errors, operation.exact(), operation.rounding())
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with ThreadPoolExecutor(max(1, int(usable_processors()))) as pool:
         programs = list(pool.map(partial(_compiled, options), range(options.count)))
     kernels = [_kernel(options, program, operation, errors) for program in programs]
     runs = [operation.by_torch()]

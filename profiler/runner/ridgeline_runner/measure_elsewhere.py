@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import os
 import platform
 import sys
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ridgeline_runner import operation_times, timing
+from ridgeline_runner.machine_limits import machine_limits
 
 COLUMNS = ("key", "time_ns", "low", "high", "samples", "device", "threads", "torch", "measured", "source")
 
@@ -114,4 +114,4 @@ def memory_bytes(kind: str) -> int:
 
     if kind == "cuda":
         return torch.cuda.mem_get_info()[1]
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return machine_limits().memory_bytes

@@ -10,6 +10,7 @@ from pathlib import Path
 from time import perf_counter, process_time_ns  # before user code can replace them
 
 from ridgeline_runner.descendants import descendants
+from ridgeline_runner.machine_limits import usable_processors
 
 _SECONDS_BETWEEN = 0.25  # the kernel queries every processor
 _LEAST_SECONDS = 0.1  # of the machine's time; less is a few ticks of the kernel's clock
@@ -58,11 +59,11 @@ class ProcessorWatch:
 
 
 def with_share(times: Callable[[], list[int]]) -> tuple[list[int], float]:
-    """What `times` measured, nanoseconds, and how much of the processors that this process may use it used meanwhile: 1
-    is all of them."""
+    """What `times` measured, nanoseconds, and how much of the processors' time that this process may have it used
+    meanwhile: 1 is all of it."""
     begin = process_time_ns()
     taken = times()
-    return taken, (process_time_ns() - begin) / (sum(taken) * len(os.sched_getaffinity(0)))
+    return taken, (process_time_ns() - begin) / (sum(taken) * usable_processors())
 
 
 def _clocks_in_cpuinfo() -> list[float]:

@@ -23,6 +23,7 @@ from ridgeline_runner.entry import tensors_in
 from ridgeline_runner.failure import Failure, describe
 from ridgeline_runner.line_watch import LineWatch
 from ridgeline_runner.loader_watch import LoaderWatch
+from ridgeline_runner.machine_limits import usable_processors
 from ridgeline_runner.processors import ProcessorWatch, RunDelay
 from ridgeline_runner.recorder import Recorder, Stage
 from ridgeline_runner.reporter import Reporter
@@ -500,7 +501,7 @@ class Measurement:
         """As protocol/script_run.h has it."""
         import torch
 
-        processors = len(os.sched_getaffinity(0))
+        processors = max(1, int(usable_processors()))
         samples = self._batch.samples.by_step()
         return {
             "boundary": self._boundary.description(),
