@@ -100,7 +100,9 @@ void Writer::add_objects(const std::vector<InstanceText>& instances) {
 void Writer::add_node(const StackNode& stack_node, std::uint32_t parent) {
   auto* code = static_cast<PyCodeObject*>(const_cast<void*>(stack_node.frame.code));
   const auto instance = instances_.find(stack_node.frame.instance);
-  const int line = PyCode_Addr2Line(code, stack_node.frame.instruction);
+  // What comes before the first line of a function, such as making its cells, has none: it is the function's own.
+  const int found = PyCode_Addr2Line(code, stack_node.frame.instruction);
+  const int line = found > 0 ? found : code->co_firstlineno;
   columns_.node_parent.push_back(parent);
   columns_.node_code.push_back(codes_.at(code));
   columns_.node_instruction.push_back(static_cast<std::uint32_t>(stack_node.frame.instruction));

@@ -19,7 +19,9 @@
 //   io.type(name, description)                 names the type in the schema's $defs
 //
 // A number that has no limit is not negative, a string may be empty, an array has at most kMaxItems elements. An empty
-// std::optional is null. A Writer never changes the values that it visits.
+// std::optional is null. A Writer never changes the values that it visits, and writes nothing that a Reader would
+// refuse for its limit: the nearest that is allowed stands for a number beyond its limits, the first elements for an
+// array that is too long. tests/unit/report/round_trip_test.cpp checks that for every member.
 #pragma once
 
 #include <array>
@@ -42,6 +44,7 @@ namespace ridgeline::report {
 
 inline constexpr std::size_t kMaxItems = 1024;
 inline constexpr std::size_t kMaxParts = 100'000;  ///< of what a profile has many of: lines, kernels, nodes
+inline constexpr int kMaxDepth = 256;              ///< of objects in objects: modules in modules of the breakdown
 
 /// No limit but those of the type.
 struct Default {};
@@ -120,10 +123,10 @@ constexpr std::size_t item_limit(const Limit& limit) {
   }
 }
 
-/// What is passed on to the elements of an array: any limit but that of their number.
-template <typename Limit>
+/// What is passed on to the elements of an array: any limit but that of their number, which arrays in it have, too.
+template <typename T, typename Limit>
 constexpr auto element_limit(const Limit& limit) {
-  if constexpr (std::is_same_v<Limit, AtMost>) {
+  if constexpr (std::is_same_v<Limit, AtMost> && !kIsVector<T>) {
     return Default{};
   } else {
     return limit;

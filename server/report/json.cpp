@@ -17,7 +17,7 @@ T& described(const T& value) {
 
 }  // namespace
 
-Json number(double value) { return Writer().json_of(value); }
+Json number(double value) { return Writer().json_of(std::optional(value), kAnyNumber); }
 
 Json time_pieces_json(const std::vector<analysis::Piece>& pieces) { return Writer().json_of(pieces, InMs{}); }
 

@@ -47,8 +47,6 @@ class Reader {
   }
 
  private:
-  static constexpr int kMaxDepth = 256;  // of the breakdown: modules in modules
-
   template <typename T, typename Limit>
   void read(const char* name, const nlohmann::json& json, T& value, const Limit& limit) {
     if constexpr (kIsOptional<T>) {
@@ -59,7 +57,9 @@ class Reader {
       check(json.size() <= item_limit(limit), std::string(name) + " has too many elements");
       value.clear();
       value.reserve(json.size());
-      for (const nlohmann::json& item : json) read(name, item, value.emplace_back(), element_limit(limit));
+      for (const nlohmann::json& item : json) {
+        read(name, item, value.emplace_back(), element_limit<typename T::value_type>(limit));
+      }
     } else if constexpr (std::is_same_v<T, double>) {
       value = number(name, json, number_limit(limit));
     } else if constexpr (WholeNumber<T>) {

@@ -84,7 +84,7 @@ class SchemaBuilder {
       return nullable(schema_of<typename T::value_type>(limit));
     } else if constexpr (kIsVector<T>) {
       return {{"type", "array"},
-              {"items", schema_of<typename T::value_type>(element_limit(limit))},
+              {"items", schema_of<typename T::value_type>(element_limit<typename T::value_type>(limit))},
               {"maxItems", item_limit(limit)}};
     } else if constexpr (std::is_same_v<T, bool>) {
       return {{"type", "boolean"}};

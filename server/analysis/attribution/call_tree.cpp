@@ -1,5 +1,6 @@
 #include "analysis/attribution/call_tree.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace ridgeline::analysis {
@@ -34,7 +35,9 @@ CallTree::CallTree(const recording::Recording& recording, const SourceScope& sco
 
 TreeNode CallTree::child(TreeNode parent, std::uint32_t recorded) {
   const std::uint32_t code = recording_->node_code()[recorded];
-  const Key key{parent, code, recording_->node_line()[recorded], recording_->node_instance()[recorded]};
+  // An instruction may have no line of its own, such as the first one of a module: then 0 was recorded.
+  const std::uint32_t line = std::max(1U, recording_->node_line()[recorded]);
+  const Key key{parent, code, line, recording_->node_instance()[recorded]};
   const auto [found, inserted] = children_.try_emplace(key, static_cast<TreeNode>(nodes_.size()));
   if (inserted) {
     const CodeTraits& traits = traits_[code];
