@@ -29,6 +29,11 @@ std::vector<const void*>& input_blocks() {
   static auto* list = new std::vector<const void*>;
   return *list;
 }
+/// Inputs that may get gradients. Not held: a step may be the last to use them.
+std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>>& differentiated_inputs() {
+  static auto* list = new std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>>;
+  return *list;
+}
 std::vector<RoleRecord>& role_log() {
   static auto* list = new std::vector<RoleRecord>;
   return *list;
@@ -139,15 +144,21 @@ bool set_parameters(PyObject* list) {
 
 bool set_inputs(PyObject* list) {
   std::vector<const void*> blocks;
+  std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>> differentiated;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
     PyObject* tensor = PyList_GET_ITEM(list, i);
     if (!THPVariable_Check(tensor)) {
       PyErr_SetString(PyExc_TypeError, "set_inputs: expected a list of tensors");
       return false;
     }
-    for_each_block(THPVariable_Unpack(tensor), [&](const void* block) { blocks.push_back(block); });
+    const at::Tensor& input = THPVariable_Unpack(tensor);
+    for_each_block(input, [&](const void* block) { blocks.push_back(block); });
+    if (input.requires_grad() && input.is_leaf()) {
+      differentiated.emplace_back(input.getIntrusivePtr());
+    }
   }
   input_blocks() = std::move(blocks);
+  differentiated_inputs() = std::move(differentiated);
   return true;
 }
 
@@ -159,6 +170,12 @@ void mark_gradients() {
     if (tracked()[i].is_parameter) {
       for_each_block(tracked()[i].tensor.grad(),
                      [&](const void* block) { add_role(time, block, recording::Role::kGradient, i); });
+    }
+  }
+  for (const auto& input : differentiated_inputs()) {
+    if (auto held = input.lock()) {
+      for_each_block(at::Tensor(std::move(held)).grad(),
+                     [&](const void* block) { add_role(time, block, recording::Role::kGradient, recording::kNone); });
     }
   }
 }

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +38,7 @@ class Breakdown {
     least_ms_ = std::max(floor_ms_, costs[std::min(kept, costs.size()) - 1]);
     negligible_ms_ = kNegligible * root.ms;
     negligible_bytes_ = kNegligible * static_cast<double>(root.peak_bytes);
+    peak_bytes_ = root.peak_bytes;
     place_width_ = std::max(14, std::min(26, page.width() / 5));
     add(root, "", "", 0);
   }
@@ -144,14 +147,28 @@ class Breakdown {
     if (depth < options_.max_depth) add_children(node, below, depth + 1);
   }
 
-  /// What costs enough, and the sum of all else; nothing when what costs enough would say too little.
+  /// Of what would be folded, what holds most and much of the memory gets a row, too.
+  void show_holders(Nodes& folded, Nodes& shown) const {
+    const auto rest = std::ranges::stable_partition(folded, [&](const Node* node) {
+      return static_cast<double>(node->peak_bytes) < kMuchMemory * std::max(1.0, static_cast<double>(peak_bytes_));
+    });
+    std::ranges::stable_sort(rest, std::greater(), [](const Node* node) { return node->peak_bytes; });
+    const auto count = std::min<std::ptrdiff_t>(std::ssize(rest), kMostForMemory);
+    shown.insert(shown.end(), rest.begin(), rest.begin() + count);
+    folded.erase(rest.begin(), rest.begin() + count);
+  }
+
+  /// What costs enough or holds much memory, and the sum of all else; nothing when what costs enough would say too
+  /// little.
   void add_children(const Node& node, const std::string& below, int depth) {
     Children children = split(node);
     Nodes shown;
-    Nodes folded = children.alike;
+    Nodes folded;
     for (const Node* child : children.distinct) {
       (child->ms >= (depth == 1 ? floor_ms_ : least_ms_) ? shown : folded).push_back(child);
     }
+    show_holders(folded, shown);
+    folded.insert(folded.begin(), children.alike.begin(), children.alike.end());
     if (shown.empty() || (depth > 2 && sum(shown).ms < sum(children.distinct).ms / 2)) return;
     if (folded.size() == 1 && !is_negligible(sum(folded))) shown.push_back(std::exchange(folded, {}).front());
 
@@ -187,6 +204,7 @@ class Breakdown {
   double least_ms_ = 0;  ///< what is deeper must cost
   double negligible_ms_ = 0;
   double negligible_bytes_ = 0;
+  std::uint64_t peak_bytes_ = 0;
   int place_width_ = 0;
 };
 

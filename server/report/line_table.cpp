@@ -60,12 +60,9 @@ std::vector<Item> line_details(const Profile& profile, const analysis::LineCost&
   return items;
 }
 
-/// The costliest lines in time, then those that hold much memory without being among them, as pointers into `lines`.
-std::vector<const analysis::LineCost*> chosen_lines(const Profile& profile, const TextOptions& options) {
-  constexpr double kMuchMemory = 0.05;  // of the peak
-  constexpr std::size_t kMostForMemory = 3;
-  const auto most = static_cast<std::size_t>(std::max(0, options.max_lines));
-  const double least_ms = options.min_share * profile.iteration.ms.value;
+}  // namespace
+
+std::vector<const analysis::LineCost*> costly_lines(const Profile& profile, std::size_t most, double least_ms) {
   std::vector<const analysis::LineCost*> chosen;
   std::vector<const analysis::LineCost*> holders;
   for (const analysis::LineCost& line : profile.lines) {
@@ -77,10 +74,12 @@ std::vector<const analysis::LineCost*> chosen_lines(const Profile& profile, cons
     }
   }
   std::stable_sort(holders.begin(), holders.end(), [](auto* a, auto* b) { return a->peak_bytes > b->peak_bytes; });
-  holders.resize(std::min({holders.size(), most, kMostForMemory}));
+  holders.resize(std::min({holders.size(), most, std::size_t{kMostForMemory}}));
   chosen.insert(chosen.end(), holders.begin(), holders.end());
   return chosen;
 }
+
+namespace {
 
 Row line_row(const Page& page, const Profile& profile, const analysis::LineCost& line, const Places& places,
              const SourceLines& source, const Layout& layout) {
@@ -105,7 +104,8 @@ Table line_table(const Page& page, const Profile& profile, const Places& places,
     rest.bytes += static_cast<double>(line.peak_bytes);
   }
   int place_width = 0;
-  for (const analysis::LineCost* line : chosen_lines(profile, options)) {
+  const auto most = static_cast<std::size_t>(std::max(0, options.max_lines));
+  for (const analysis::LineCost* line : costly_lines(profile, most, options.min_share * profile.iteration.ms.value)) {
     table.rows.push_back(line_row(page, profile, *line, places, source, layout));
     rest.ms -= line->self_ms;
     rest.bytes -= static_cast<double>(line->peak_bytes);

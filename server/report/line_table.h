@@ -1,6 +1,9 @@
 // Lines, and what no line owns: together the whole iteration.
 #pragma once
 
+#include <cstddef>
+#include <vector>
+
 #include "analysis/values/profile.h"
 #include "report/page.h"
 #include "report/places.h"
@@ -8,6 +11,11 @@
 #include "report/text.h"
 
 namespace ridgeline::report {
+
+/// The `most` costliest lines in time that take `least_ms`, then those that hold much memory without being among them,
+/// as pointers into `lines`.
+std::vector<const analysis::LineCost*> costly_lines(const analysis::Profile& profile, std::size_t most,
+                                                    double least_ms);
 
 /// The costliest lines in time, the largest holders of memory, and the sum of the others.
 Table line_table(const Page& page, const analysis::Profile& profile, const Places& places, const SourceLines& source,

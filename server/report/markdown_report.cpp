@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "report/line_table.h"
 #include "report/markdown.h"
 #include "report/places.h"
 #include "report/units.h"
@@ -66,12 +67,9 @@ Markdown line_table(const Profile& profile, const SourceLines& source) {
   }
   const Places places(profile);
   Markdown text("\n| line |  | time | share | memory |\n|---|---|---:|---:|---:|\n");
-  std::size_t shown = 0;
-  for (const analysis::LineCost& line : profile.lines) {
-    if (shown == kMostShownLines || line.self_ms <= 0) {
-      break;
-    }
-    ++shown;
+  const std::vector<const analysis::LineCost*> shown = costly_lines(profile, kMostShownLines, 0);
+  for (const analysis::LineCost* chosen : shown) {
+    const analysis::LineCost& line = *chosen;
     const std::string code = trimmed(source ? source(line.location).value_or("") : "");
     text += "| " + Markdown::text(places.name(line.location)) + " | ";
     text += code.empty() ? Markdown() : Markdown::code(code);
@@ -79,8 +77,8 @@ Markdown line_table(const Profile& profile, const SourceLines& source) {
     text += Markdown::text(share(ratio(line.self_ms, profile.iteration.ms.value))) + " | ";
     text += Markdown::text(bytes(static_cast<double>(line.peak_bytes))) + " |\n";
   }
-  if (shown < profile.lines.size()) {
-    text += "\n" + Markdown::text(plural(static_cast<double>(profile.lines.size() - shown), "more line")) + "\n";
+  if (shown.size() < profile.lines.size()) {
+    text += "\n" + Markdown::text(plural(static_cast<double>(profile.lines.size() - shown.size()), "more line")) + "\n";
   }
   return text;
 }

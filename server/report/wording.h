@@ -14,6 +14,8 @@
 namespace ridgeline::report {
 
 inline constexpr double kNegligible = 0.005;  ///< of the iteration or of the peak: not worth a row
+inline constexpr double kMuchMemory = 0.05;   ///< of the peak: worth a row, however little time it takes,
+inline constexpr int kMostForMemory = 3;      ///< but not more rows than these in one place
 
 /// 0 where there is no whole.
 double ratio(double part, double whole);

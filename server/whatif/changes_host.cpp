@@ -93,7 +93,19 @@ struct Loading {
   double other_ns = 0;  ///< of the rest of the step
 };
 
+/// Whether anything on a host loads data or waits for it. Python between operations alone says nothing of that.
+bool loads_data(const Graph& graph) {
+  return std::ranges::any_of(graph.tasks, [&](const graph::Task& task) {
+    const bool work = task.kind == Kind::kPython || task.kind == Kind::kOperation;
+    return work && task.phase == Phase::kData && task.duration_ns > 0 &&
+           graph.resources[task.resource].type == graph::Resource::Type::kHost;
+  });
+}
+
 base::Result<Loading> loading_of(const ChangedGraph& changed) {
+  if (!loads_data(changed.graph)) {
+    return base::error("it hardly waits for data: no loading was recorded in the step");
+  }
   Loading found{loading(changed.graph), 0, 0};
   found.ns = sum_ns(changed.graph, found.tasks);
   const auto period = period_ns(changed);

@@ -67,7 +67,7 @@ class Analyser {
       block->role = kind;
       block->parameter = parameter;
     }
-    if (kind == Role::kGradient) {
+    if (kind == Role::kGradient && parameter != kNone) {
       gradient_log_.push_back({recording_.role_time()[role], parameter, block->event});
     }
   }

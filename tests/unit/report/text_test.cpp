@@ -148,6 +148,24 @@ TEST(TextReport, FoldsSmallSiblingsWithTheirSum) {
   EXPECT_THAT(report(profile), HasSubstr("└─ small"));
 }
 
+/// Forty small modules, one of which holds most of the memory: it has a row.
+TEST(TextReport, ShowsWhatHoldsMuchMemoryHoweverLittleTimeItTakes) {
+  Profile profile = testing::minimal_profile();
+  profile.iteration.ms = {100, 100, 100};
+  Node& root = profile.breakdown = testing::ResnetBuilder::node("iteration", "", {}, {});
+  const auto add = [&](const std::string& name, double ms, std::uint64_t bytes) {
+    Node child = testing::ResnetBuilder::node(name, "Linear", {}, {});
+    child.ms = ms;
+    child.peak_bytes = bytes;
+    testing::ResnetBuilder::add(root, child);
+  };
+  add("large", 98, 1 << 20);
+  for (int i = 0; i < 40; ++i) add("small" + std::to_string(i), 0.05, i == 23 ? 60 << 20 : 1000);
+  const std::string shown = report(profile);
+  EXPECT_THAT(shown, HasSubstr("small23"));
+  EXPECT_THAT(shown, HasSubstr("└─ … 39 more"));
+}
+
 /// A module's row and what is below it, of an iteration of 100 ms that is all in this module.
 std::string tree_of(const std::vector<std::pair<double, std::uint64_t>>& leaves) {
   Profile profile = testing::minimal_profile();

@@ -169,6 +169,17 @@ TEST(GraphChanges, WorkersLoadWhileTheStepRuns) {
   EXPECT_THAT(reason(loader_workers, StepGraph().finish(), "2"), HasSubstr("hardly waits"));
 }
 
+/// Python between operations is no loading of data by itself.
+TEST(GraphChanges, WorkersHideNothingWhereNothingIsLoaded) {
+  StepGraph step;
+  step.host(Kind::kMark, 0, Phase::kOther);
+  step.host(Kind::kPython, 40'000'000, Phase::kOther);
+  step.host(Kind::kOperation, 60'000'000, Phase::kForward);
+  const Graph before = step.finish();
+  EXPECT_THAT(reason(loader_workers, before, "4"), HasSubstr("no loading was recorded"));
+  EXPECT_THAT(reason(prefetch, before, ""), HasSubstr("no loading was recorded"));
+}
+
 TEST(GraphChanges, PrefetchHidesLoading) {
   const auto after = made(prefetch, training_step(), "", kNoFacts, Bound::kOptimistic);
   ASSERT_TRUE(after);

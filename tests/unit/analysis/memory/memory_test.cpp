@@ -104,6 +104,20 @@ struct AllocatingStep : RecordingBuilder {
   std::uint32_t optimizer_op = op({"aten::add_", optimizer, 1800, 1900});
 };
 
+/// An input that requires gradients keeps its own from step to step, as an optimizer keeps its state.
+TEST(Categories, OfTheGradientOfAnInputAreGradients) {
+  AllocatingStep step;
+  step.iteration(3000, 4000).iteration(5000, 6000);
+  step.allocate({1500, 0xB0, 400, step.engine, step.node}).role(1790, 0xB0, Role::kGradient);
+  step.allocate({3500, 0xC0, 800, step.engine}).release(3600, 0xC0);
+  const Analysed analysed(step);
+  EXPECT_EQ(analysed.memory.peak_bytes, 1200U);
+  for (const MemoryCost& cost : analysed.memory.at_peak) {
+    if (cost.bytes == 400) EXPECT_EQ(cost.category, Category::kGradients);
+  }
+  EXPECT_TRUE(analysed.memory.gradients.empty()) << "they are no line's parameters'";
+}
+
 TEST(Categories, OfWeightsComeFromTheirRole) {
   AllocatingStep step;
   const auto weight = step.parameter("net.weight", 0xA0);
