@@ -26,6 +26,7 @@
 #include "analysis/memory/step_replay.h"
 #include "analysis/prediction/predictor.h"
 #include "analysis/script_figures.h"
+#include "analysis/time/credible.h"
 #include "analysis/time/noise.h"
 #include "analysis/time/time_model.h"
 #include "analysis/time/time_sample.h"
@@ -196,6 +197,21 @@ std::vector<TimeSample> time_samples(const Runs& sampled, const std::vector<Time
   return samples;
 }
 
+/// Names batch sizes whose times the model does not believe.
+void add_disturbed_warnings(Profile& profile) {
+  const std::vector<TimeSample> credible = credible_samples(profile.time_samples);
+  for (std::size_t i = 0; i < credible.size(); ++i) {
+    const TimeSample& sample = profile.time_samples[i];
+    if (was_disturbed(sample, credible[i])) {
+      profile.warnings.push_back(fmt::format(
+          "Something disturbed the timing of batch size {}: {:.3g} ms ({:.3g} to {:.3g}) does not fit what larger and "
+          "smaller batches took. The time model gives it little weight. Profile again when nothing else uses the "
+          "machine, or with a larger --time-budget.",
+          sample.batch_size, sample.ms.value, sample.ms.low, sample.ms.high));
+    }
+  }
+}
+
 void add_models(const Runs& sampled, const RunInput& input, Profile& profile) {
   profile.time_samples = time_samples(sampled, input.timed);
   for (const AnalysedRun& run : sampled) {
@@ -209,6 +225,7 @@ void add_models(const Runs& sampled, const RunInput& input, Profile& profile) {
   add_memory_models(sampled, input.allocator, profile);
   add_constant_inputs_warning(sampled, profile);
   fit_models(profile);
+  add_disturbed_warnings(profile);
   if (profile.time_model.has_value()) {
     add_line_models(sampled, profile);
   }

@@ -32,7 +32,7 @@ from ridgeline_runner.machine_limits import MachineLimits, machine_limits
 from ridgeline_runner.processors import Usage, others_used
 from ridgeline_runner.recorder import class_lines
 from ridgeline_runner.rounds import rounds_done
-from ridgeline_runner.samples import MIN_ROUNDS, Sampled, recorded_iterations
+from ridgeline_runner.samples import MIN_ROUNDS, Sampled, due, recorded_iterations
 from ridgeline_runner.sources import imported_files
 from ridgeline_runner.training_step import TrainingStep
 
@@ -372,3 +372,11 @@ def test_the_machines_limits_are_those_of_all_control_groups_above(machine: dict
         (tmp_path / path).write_text(content)
     expected = MachineLimits(machine["memoryBytes"], machine["availableBytes"], machine["processors"])
     assert machine_limits(str(tmp_path)) == expected
+
+
+def test_a_batch_size_that_was_disturbed_is_timed_again_when_the_time_is_over() -> None:
+    quiet, disturbed = Sampled(8, round_medians_ns=[100.0] * 6), Sampled(1, round_medians_ns=[90.0, 300.0] * 3)
+    assert not quiet.is_disturbed and disturbed.is_disturbed
+    assert due([quiet, disturbed], 4, is_over=True) == [disturbed]
+    disturbed.round_medians_ns += [90.0] * 20
+    assert due([quiet, disturbed], 4, is_over=True) == []

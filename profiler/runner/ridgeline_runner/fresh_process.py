@@ -129,7 +129,10 @@ def _serve(end: socket.socket, measure: Measure) -> None:
             os._exit(0)
         theirs.close()
         readable, _, _ = select.select([ours, end], [], [], request["seconds"])
-        answer: dict[str, Any] = {"problem": f"the process took longer than {request['seconds']:.0f} s"}
+        answer: dict[str, Any] = {
+            "problem": f"it had not ended after {request['seconds']:.0f} s, far longer than in the profiled process; "
+            "profile again when nothing else uses the machine"
+        }
         if ours in readable:
             try:
                 answer = Channel(ours).receive()

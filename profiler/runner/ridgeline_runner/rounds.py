@@ -25,6 +25,7 @@ from ridgeline_runner.training_step import TrainingStep
 _ROUNDS_OF_PROCESS = MIN_ROUNDS // 2  # two processes for each batch size show what differs from one to the next
 _PROCESSES_OF_CHOSEN = 3  # so that one disturbed round does not widen the interval
 _WARMUP_OF_PROCESS = 5  # iterations, about
+_EXTRA_SHARE = 0.5  # of the time, for batch sizes that something disturbed
 
 
 class Rounds:
@@ -50,6 +51,7 @@ class Rounds:
         self._load_seconds = load_seconds
         self._apart = False  # each turn in a process of its own
         self._rounds_of_process = MIN_ROUNDS
+        self._most_fetching: Sampled  # of steps that are timed apart
         self._inputs: dict[int, tuple[Any, ...]] = {}
 
     def run(self, sampled: list[Sampled]) -> None:
@@ -65,7 +67,8 @@ class Rounds:
         choices = Choices(reporter.channel, [s.batch_size for s in sampled if not s.check])
         chosen = sampled[0]
         for cycle in itertools.count():
-            for s in due(sampled, cycle):
+            is_over = perf_counter() > deadline and all(s.enough_rounds for s in sampled)
+            for s in due(sampled, cycle, is_over=is_over):
                 if s.iterations and not self._run_deadline.allows(self._turn_seconds(s)):
                     continue  # it has the least that it needs
                 try:
@@ -91,19 +94,25 @@ class Rounds:
             more = choices.next(sampled, reporter.skipped, largest, deadline - perf_counter())
             if more:
                 sampled = sampled + self._warm(more, sampled)
-            elif perf_counter() > deadline or all(s.is_known for s in sampled):
+            elif all(s.is_known for s in sampled) or not self._goes_on(sampled, deadline):
                 break
         reporter.batch_size = None
+
+    def _goes_on(self, sampled: list[Sampled], deadline: float) -> bool:
+        """Until the time is over, and half as long again while something disturbed a batch size: it is timed again."""
+        is_disturbed = any(s.is_disturbed for s in sampled)
+        return perf_counter() < deadline + (_EXTRA_SHARE * self._budget.seconds if is_disturbed else 0)
 
     def _decide(self, sampled: list[Sampled]) -> None:
         """Whether each turn is to have a process of its own, and how many rounds are timed there."""
         self._apart = False
         if not self._step.device.is_host or not are_timed_apart(sampled):
             return
+        self._most_fetching = most = max(sampled, key=lambda s: s.fetching_share)
         if self._load_seconds > self._budget.seconds:
-            self._stay(sampled[0], f"loading the entry file took {self._load_seconds:.0f} s")
+            self._stay(most, f"loading the entry file took {self._load_seconds:.0f} s, more than the time budget")
         elif not self._budget.has_memory_twice():
-            self._stay(sampled[0], "there is not enough memory for two processes")
+            self._stay(most, "there is not enough memory for two processes")
         else:
             self._apart = True
             if self._load_seconds < MIN_ROUNDS * sampled[0].estimate_ns / 1e9:
@@ -111,11 +120,13 @@ class Rounds:
                 sampled[0].least_rounds = _PROCESSES_OF_CHOSEN * _ROUNDS_OF_PROCESS
 
     def _stay(self, sampled: Sampled, reason: str) -> None:
+        """Why steps are not timed apart after all: `sampled` is the batch size that spends most on its memory."""
         self._apart = False
         self._reporter.warnings.append(
-            f"The step gets memory from the system in every iteration: some {sampled.fetching_share:.0%} of its time "
-            f"at batch size {sampled.batch_size}. It was timed in a process that keeps memory which other batch sizes "
-            f"used, and can take that much longer in a process that runs one batch size only: {reason}."
+            f"The step gets memory from the system in every iteration: {min(1, sampled.fetching_share):.0%} of its "
+            f"time or more at batch size {sampled.batch_size}. It was timed in a process that keeps memory which other "
+            f"batch sizes used, and can take that much longer in a process that runs one batch size only: {reason}. "
+            f"To time it alone, profile with --batch-sizes {sampled.batch_size}."
         )
 
     def _turn_seconds(self, sampled: Sampled) -> float:
@@ -143,7 +154,9 @@ class Rounds:
         try:
             return self._processes.run(request, self._turn_seconds(sampled))
         except ProcessFailed as problem:
-            self._stay(sampled, f"in a process of its own, {problem}")
+            self._stay(
+                self._most_fetching, f"a process of its own for batch size {sampled.batch_size} failed: {problem}"
+            )
             return None
 
     def _add(self, sampled: Sampled, measured: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ _LEAST_APART_SECONDS = 0.05  # of a step that is worth processes of its own
 ROUND_SECONDS = 0.03
 WANTED_SIZES = 3
 _WANTED_HALF_WIDTH = 0.01
+_DISTURBED_HALF_WIDTH = 0.1
 _SHORT_SECONDS = 0.02  # of a step that is shorter
 _LEAST_OF_SHORT = 8  # this many timed iterations follow an untimed one, so that that takes little of the time
 _ALL_EVERY = 4  # rounds: then known batch sizes are timed too, so that all are timed on the same machine state
@@ -69,6 +70,11 @@ class Sampled:
         return self.enough_rounds and timing.relative_half_width(self.round_medians_ns) <= _WANTED_HALF_WIDTH
 
     @property
+    def is_disturbed(self) -> bool:
+        """Whether its rounds differ so much that its time says little."""
+        return self.enough_rounds and timing.relative_half_width(self.round_medians_ns) > _DISTURBED_HALF_WIDTH
+
+    @property
     def fetches_memory(self) -> bool:
         """Whether its iterations get memory from the kernel for a part of their time that can be seen."""
         return self.page_faults > _LEAST_FAULTS and self.fetching_share > _FETCHING_SHARE
@@ -105,8 +111,11 @@ def recorded_iterations(sampled: Sampled, budget_seconds: float, *, chosen: bool
     return min(most, max(least, math.ceil(seconds * 1e9 / sampled.estimate_ns)))
 
 
-def due(sampled: list[Sampled], cycle: int) -> list[Sampled]:
-    """The batch sizes to time in a cycle: sometimes all, else those with too few rounds, else those not known yet."""
+def due(sampled: list[Sampled], cycle: int, *, is_over: bool = False) -> list[Sampled]:
+    """The batch sizes to time in a cycle: sometimes all, else those with too few rounds, else those not known yet. When
+    the time is over: those that were disturbed."""
+    if is_over:
+        return [s for s in sampled if s.is_disturbed]
     if cycle % _ALL_EVERY == 0:
         return sampled
     return [s for s in sampled if not s.enough_rounds] or [s for s in sampled if not s.is_known]

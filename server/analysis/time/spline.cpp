@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include <Eigen/QR>
+
+#include "analysis/time/uncertainty.h"
 
 namespace ridgeline::analysis {
 
@@ -23,24 +26,29 @@ double basis(const Knots& knots, std::size_t coefficient, double x) {
 
 std::size_t coefficient_count(const Knots& knots) { return knots.size() + 2; }
 
-/// Each row divided by the sample's time, so that errors are parts of it.
-MatrixXd design_of(const Knots& knots, std::span<const TimeSample> samples) {
+/// What each error is divided by: the sample's time, so that errors are parts of it; more where it is noisy.
+VectorXd scales_of(std::span<const TimeSample> samples) {
+  constexpr double kUsualSd = 0.03;
+  const Noise noise(samples);
+  VectorXd scales(samples.size());
+  for (std::size_t row = 0; row < samples.size(); ++row) {
+    scales(static_cast<Index>(row)) = samples[row].ms.value * std::max(1.0, noise.of(samples[row]) / kUsualSd);
+  }
+  return scales;
+}
+
+MatrixXd design_of(const Knots& knots, std::span<const TimeSample> samples, const VectorXd& scales) {
   MatrixXd design(samples.size(), coefficient_count(knots));
   for (std::size_t row = 0; row < samples.size(); ++row) {
     for (std::size_t column = 0; column < coefficient_count(knots); ++column) {
-      design(static_cast<Index>(row), static_cast<Index>(column)) =
-          basis(knots, column, samples[row].batch_size) / samples[row].ms.value;
+      design(static_cast<Index>(row), static_cast<Index>(column)) = basis(knots, column, samples[row].batch_size);
     }
   }
-  return design;
+  return scales.cwiseInverse().asDiagonal() * design;
 }
 
-VectorXd weighted(std::span<const TimeSample> samples, std::span<const double> values) {
-  VectorXd result(samples.size());
-  for (std::size_t row = 0; row < samples.size(); ++row) {
-    result(static_cast<Index>(row)) = values[row] / samples[row].ms.value;
-  }
-  return result;
+VectorXd weighted(std::span<const double> values, const VectorXd& scales) {
+  return Eigen::Map<const VectorXd>(values.data(), static_cast<Index>(values.size())).cwiseQuotient(scales);
 }
 
 /// A Householder QR with column pivoting of the design, whose columns are brought to length 1 first: batch sizes are up
@@ -66,11 +74,6 @@ class Fit {
 
   VectorXd coefficients(const VectorXd& target) const { return scale_.cwiseProduct(qr_.solve(target)); }
 
-  double squared_error(const VectorXd& target) const {
-    const VectorXd rotated = qr_.householderQ().adjoint() * target;
-    return rotated.tail(rotated.size() - qr_.cols()).squaredNorm();
-  }
-
   /// The inverse of the normal equations' matrix.
   MatrixXd covariance() const {
     const Index size = qr_.cols();
@@ -91,32 +94,32 @@ std::vector<double> values_of(const VectorXd& vector) { return {vector.begin(), 
 
 std::optional<Spline> fit_spline(const Knots& knots, std::span<const TimeSample> samples,
                                  std::span<const double> values) {
-  const MatrixXd design = design_of(knots, samples);
-  const VectorXd target = weighted(samples, values);
+  const VectorXd scales = scales_of(samples);
+  const MatrixXd design = design_of(knots, samples, scales);
+  const VectorXd target = weighted(values, scales);
   const std::optional<Fit> fit = Fit::of(design);
   if (!fit.has_value() || !target.allFinite()) {
     return std::nullopt;
   }
   const VectorXd coefficients = fit->coefficients(target);
-  const VectorXd residuals = target - design * coefficients;
+  const VectorXd errors = target - design * coefficients;
+  std::vector<double> residuals;
+  for (std::size_t row = 0; row < samples.size(); ++row) {
+    const auto i = static_cast<Index>(row);
+    residuals.push_back(errors(i) * scales(i) / samples[row].ms.value);
+  }
   const MatrixXd covariance = fit->covariance();  // symmetric: by columns it is the same as by rows
-  return Spline{knots, values_of(coefficients), values_of(covariance.reshaped()), values_of(residuals),
-                residuals.squaredNorm()};
-}
-
-std::optional<double> squared_error(const Knots& knots, std::span<const TimeSample> samples,
-                                    std::span<const double> values) {
-  const std::optional<Fit> fit = Fit::of(design_of(knots, samples));
-  const VectorXd target = weighted(samples, values);
-  return fit.has_value() && target.allFinite() ? std::optional(fit->squared_error(target)) : std::nullopt;
+  return Spline{knots, values_of(coefficients), values_of(covariance.reshaped()), std::move(residuals),
+                errors.squaredNorm()};
 }
 
 std::vector<std::vector<double>> fit_coefficients(const Knots& knots, std::span<const TimeSample> samples,
                                                   std::span<const std::vector<double>> value_sets) {
+  const VectorXd scales = scales_of(samples);
   std::vector<std::vector<double>> all;
-  if (const std::optional<Fit> fit = Fit::of(design_of(knots, samples))) {
+  if (const std::optional<Fit> fit = Fit::of(design_of(knots, samples, scales))) {
     for (const std::vector<double>& values : value_sets) {
-      all.push_back(values_of(fit->coefficients(weighted(samples, values))));
+      all.push_back(values_of(fit->coefficients(weighted(values, scales))));
     }
   }
   return all;

@@ -16,18 +16,15 @@ struct Spline {
   std::vector<double> coefficients;  ///< of 1, x and max(0, x - knot) for each knot
   std::vector<double> covariance;    ///< of the coefficients, row by row, for errors of variance 1
   std::vector<double> residuals;     ///< of each sample, as a part of its time
-  double squared_error = 0;          ///< sum of the squared residuals
+  double squared_error = 0;          ///< sum of the squared residuals, each as it counts
 };
 
-/// The spline of least squared relative error: each value counts by the inverse square of its sample's time. Needs at
+/// The spline of least squared relative error: each value counts by the inverse square of its sample's time, and less
+/// where the sample is noisier than usual (a standard deviation over 3 %), by the inverse of its variance. Needs at
 /// least as many samples as the spline has coefficients, and a value for each; nothing when the samples do not
 /// determine them, or are not finite. Pure.
 std::optional<Spline> fit_spline(const Knots& knots, std::span<const TimeSample> samples,
                                  std::span<const double> values);
-
-/// The squared error of that spline, without the rest of it.
-std::optional<double> squared_error(const Knots& knots, std::span<const TimeSample> samples,
-                                    std::span<const double> values);
 
 /// The coefficients of several splines with the same knots, each through its own values at the same samples. Empty
 /// where fit_spline() would give nothing. Pure.

@@ -8,6 +8,8 @@
 #include <numbers>
 #include <utility>
 
+#include "analysis/time/credible.h"
+#include "analysis/time/models.h"
 #include "analysis/time/quantiles.h"
 #include "analysis/time/spline.h"
 #include "analysis/time/uncertainty.h"
@@ -27,19 +29,38 @@ constexpr std::size_t kMostKnots = 8;
 /// The least relative standard deviation of a measured time: no machine repeats one more closely.
 constexpr double kLeastNoise = 0.005;
 bool misses_a_sample(const Spline& spline, std::span<const TimeSample> samples) {
+  const Noise noise(samples);
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    if (std::abs(spline.residuals[i]) > std::max(kBend, kNoiseSds * noise_of(samples[i], samples))) {
+    if (std::abs(spline.residuals[i]) > std::max(kBend, kNoiseSds * noise.of(samples[i]))) {
       return true;
     }
   }
   return false;
 }
 
-/// The spline with one more knot, at the sampled size where it reduces the error most; nothing when none is left.
+/// Whether a piece of the spline falls where the samples do not: the price of a better fit elsewhere.
+bool falls_alone(const Spline& spline, std::span<const TimeSample> samples) {
+  const std::vector<Piece> pieces = pieces_of(spline.knots, spline.coefficients);
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const int end = end_of(pieces, i, std::numeric_limits<int>::max() - 1) + 1;
+    bool fall = false;
+    for (std::size_t j = 1; j < samples.size(); ++j) {
+      fall = fall || (samples[j - 1].batch_size < end && samples[j].batch_size > pieces[i].from_batch &&
+                      samples[j].ms.value < samples[j - 1].ms.value);
+    }
+    if (!fall && pieces[i].slope * samples.back().batch_size < -kLeastNoise * samples.front().ms.value) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// The spline with one more knot, at the sampled size where it reduces the error most, of those where no piece falls
+/// alone if there are any; nothing when none is left.
 std::optional<Spline> with_best_knot(const Knots& knots, std::span<const TimeSample> samples,
                                      std::span<const double> times) {
-  Knots best;
-  double least = std::numeric_limits<double>::infinity();
+  std::optional<Spline> best;
+  bool best_falls = true;
   for (std::size_t i = 1; i + 1 < samples.size(); ++i) {
     const int knot = samples[i].batch_size;
     const auto place = std::ranges::lower_bound(knots, knot);
@@ -48,13 +69,17 @@ std::optional<Spline> with_best_knot(const Knots& knots, std::span<const TimeSam
     }
     Knots candidate = knots;
     candidate.insert(candidate.begin() + (place - knots.begin()), knot);
-    const double error = squared_error(candidate, samples, times).value_or(least);
-    if (error < least) {
-      least = error;
-      best = std::move(candidate);
+    std::optional<Spline> fitted = fit_spline(candidate, samples, times);
+    if (!fitted) {
+      continue;
+    }
+    const bool falls = falls_alone(*fitted, samples);
+    if (!best || falls < best_falls || (falls == best_falls && fitted->squared_error < best->squared_error)) {
+      best = std::move(fitted);
+      best_falls = falls;
     }
   }
-  return best.empty() ? std::nullopt : fit_spline(best, samples, times);
+  return best;
 }
 
 Knots knots_of(const TimeModel& model) {
@@ -103,14 +128,17 @@ std::optional<Spline> spline_of(std::span<const TimeSample> samples) {
     return std::nullopt;
   }
   std::optional<Spline> spline = fit_spline({}, samples, times);
+  std::optional<Spline> rising =
+      spline;  // the best one in which no piece falls alone: a line through what rises does not
   while (spline && misses_a_sample(*spline, samples) && spline->knots.size() < kMostKnots) {
     std::optional<Spline> better = with_best_knot(spline->knots, samples, times);
     if (!better.has_value()) {
       break;
     }
     spline = std::move(better);
+    rising = falls_alone(*spline, samples) ? rising : spline;
   }
-  return spline;
+  return rising;
 }
 
 /// The leave-one-out error: how far a sample lies off the model of the others, as a part of its time.
@@ -119,9 +147,25 @@ double error_of(std::span<const TimeSample> others, const TimeSample& sample) {
   return spline ? spline_at(spline->knots, spline->coefficients, sample.batch_size) / sample.ms.value - 1 : 0;
 }
 
+/// Mean variance of a measured time, as a part of it. One that was disturbed counts as three times the median one.
+double usual_variance(std::span<const TimeSample> samples) {
+  constexpr double kMostTimes = 3;
+  const Noise noise(samples);
+  std::vector<double> sds;
+  for (const TimeSample& sample : samples) {
+    sds.push_back(noise.of(sample));
+  }
+  const double most = kMostTimes * median(sds);
+  double variance = 0;
+  for (const double sd : sds) {
+    variance += std::min(sd, most) * std::min(sd, most) / static_cast<double>(sds.size());
+  }
+  return variance;
+}
+
 /// At a sampled size: its measurement, with the interval of a new one.
 Estimate estimate_at_sample(const TimeSample& sample, const TimeModel& model) {
-  const double noise = std::numbers::sqrt2 * std::max(kLeastNoise, noise_of(sample, model.measured));
+  const double noise = std::numbers::sqrt2 * std::max(kLeastNoise, Noise(model.measured).of(sample));
   const double half = normal95() * noise * sample.ms.value;
   return {sample.ms.value,
           Interval{std::min(sample.ms.low, sample.ms.value - half), std::max(sample.ms.high, sample.ms.value + half)}};
@@ -153,16 +197,14 @@ std::pair<double, double> regime_steps(const TimeModel& model, double batch_size
 
 }  // namespace
 
-std::optional<TimeModel> fit_time_model(std::span<const TimeSample> samples) {
+std::optional<TimeModel> fit_time_model(std::span<const TimeSample> measured) {
+  const std::vector<TimeSample> credible = credible_samples(measured);
+  const std::span<const TimeSample> samples = credible;
   std::optional<Spline> spline = spline_of(samples);
   if (!spline.has_value()) {
     return std::nullopt;
   }
-  double noise = 0;
-  for (const TimeSample& sample : samples) {
-    const double sd = noise_of(sample, samples);
-    noise += sd * sd / static_cast<double>(samples.size());
-  }
+  const double noise = usual_variance(samples);
   TimeModel model;
   model.pieces = pieces_of(spline->knots, spline->coefficients);
   round_off(model.pieces, samples);
@@ -173,7 +215,7 @@ std::optional<TimeModel> fit_time_model(std::span<const TimeSample> samples) {
   model.t95 = student_t95(model.degrees);
   model.relative_sd = std::sqrt((prior + spline->squared_error) / model.degrees);
   model.covariance = std::move(spline->covariance);
-  model.measured.assign(samples.begin(), samples.end());
+  model.measured.assign(measured.begin(), measured.end());
   if (samples.size() > 2) {
     model.uncertainty_rates = uncertainty_rates(samples, error_of(samples.subspan(1), samples.front()),
                                                 error_of(samples.first(samples.size() - 1), samples.back()));
@@ -216,8 +258,15 @@ Estimate time_at(const TimeModel& model, double batch_size) {
 
 std::vector<std::vector<Piece>> fit_parts(const TimeModel& model, std::span<const std::vector<double>> parts) {
   const Knots knots = knots_of(model);
+  const std::vector<TimeSample> credible = credible_samples(model.measured);
+  std::vector<std::vector<double>> scaled(parts.begin(), parts.end());
+  for (std::vector<double>& part : scaled) {
+    for (std::size_t i = 0; i < credible.size(); ++i) {
+      part[i] *= credible[i].ms.value / model.measured[i].ms.value;
+    }
+  }
   std::vector<std::vector<Piece>> all;
-  for (const std::vector<double>& coefficients : fit_coefficients(knots, model.measured, parts)) {
+  for (const std::vector<double>& coefficients : fit_coefficients(knots, credible, scaled)) {
     all.push_back(pieces_of(knots, coefficients));
   }
   return all;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "analysis/time/models.h"
 #include "analysis/time/quantiles.h"
 
 namespace ridgeline::analysis {
@@ -26,6 +27,7 @@ double between(double left, double right) { return left * right / (left + right)
 /// The squared rate of each inner sample: how far it lies off the chord of its neighbours, less what noise explains,
 /// per unit of its distance from them.
 std::vector<double> inner_rates(std::span<const TimeSample> samples) {
+  const Noise all(samples);
   std::vector<double> rates(samples.size());
   for (std::size_t i = 1; i + 1 < samples.size(); ++i) {
     const TimeSample& before = samples[i - 1];
@@ -34,9 +36,8 @@ std::vector<double> inner_rates(std::span<const TimeSample> samples) {
     const double part = static_cast<double>(samples[i].batch_size - before.batch_size) /
                         static_cast<double>(after.batch_size - before.batch_size);
     const double chord = before.ms.value + part * (after.ms.value - before.ms.value);
-    const double noise = squared(noise_of(samples[i], samples)) +
-                         squared((1 - part) * before.ms.value / real * noise_of(before, samples)) +
-                         squared(part * after.ms.value / real * noise_of(after, samples));
+    const double noise = squared(all.of(samples[i])) + squared((1 - part) * before.ms.value / real * all.of(before)) +
+                         squared(part * after.ms.value / real * all.of(after));
     const double distance =
         between(octaves(before.batch_size, samples[i].batch_size), octaves(samples[i].batch_size, after.batch_size));
     rates[i] = std::max(0.0, squared(chord / real - 1) - noise) / squared(distance);
@@ -48,34 +49,49 @@ double middle_of(std::span<const TimeSample> samples, std::size_t gap) {
   return std::sqrt(static_cast<double>(samples[gap].batch_size) * samples[gap + 1].batch_size);
 }
 
-double outer_rate(const TimeSample& end, const TimeSample& next, double error, std::span<const TimeSample> samples) {
+double outer_rate(const TimeSample& end, const TimeSample& next, double error, const Noise& all) {
   const double distance = std::abs(octaves(end.batch_size, next.batch_size));
-  const double noise = squared(noise_of(end, samples));
+  const double noise = squared(all.of(end));
   const double rate = std::max(0.0, squared(error) - noise) / squared(std::max(distance, 0.5));
   return std::sqrt((kPriorWeight * squared(kOuterPrior) + rate) / (kPriorWeight + 1));
 }
 
 }  // namespace
 
-double noise_of(const TimeSample& sample, std::span<const TimeSample> samples) {
-  double squares = 0;
-  for (const TimeSample& other : samples) {
-    squares += squared(other.aa_noise) / static_cast<double>(samples.size());
+Noise::Noise(std::span<const TimeSample> samples) {
+  constexpr double kUnusual = 5;
+  constexpr double kQuietest = 0.005;
+  std::vector<double> noises;
+  for (const TimeSample& sample : samples) {
+    noises.push_back(sample.aa_noise);
   }
+  most_usual_ = kUnusual * std::max(kQuietest, median(noises));
+  double squares = 0;
+  double count = 0;
+  for (const double noise : noises) {
+    squares += noise <= most_usual_ ? squared(noise) : 0;
+    count += noise <= most_usual_ ? 1 : 0;
+  }
+  usual_ = count > 0 ? std::sqrt(squares / count) : 0;
+}
+
+double Noise::of(const TimeSample& sample) const {
+  const double own = sample.aa_noise > most_usual_ ? sample.aa_noise : 0;
   // Two halves of a measurement differ by two of its standard deviations.
-  return std::max((sample.ms.high - sample.ms.low) / 2 / sample.ms.value / normal95(), std::sqrt(squares) / 2);
+  return std::max((sample.ms.high - sample.ms.low) / 2 / sample.ms.value / normal95(), std::max(own, usual_) / 2);
 }
 
 std::vector<double> uncertainty_rates(std::span<const TimeSample> samples, double low_error, double high_error) {
   const std::size_t last = samples.size() - 1;
   const std::vector<double> rates = inner_rates(samples);
+  const Noise all(samples);
   // A bend in a gap moves both of its ends off the chords of their neighbours: the smaller of the two rates is the
   // gap's, since the larger one may come from the next gap.
   std::vector<double> gaps;
   for (std::size_t gap = 0; gap < last; ++gap) {
     gaps.push_back(std::min(rates[std::max<std::size_t>(gap, 1)], rates[std::min(gap + 1, last - 1)]));
   }
-  std::vector<double> result = {outer_rate(samples[0], samples[1], low_error, samples)};
+  std::vector<double> result = {outer_rate(samples[0], samples[1], low_error, all)};
   for (std::size_t gap = 0; gap < last; ++gap) {
     double sum = kPriorWeight * squared(kInnerPrior);
     double weights = kPriorWeight;
@@ -86,7 +102,7 @@ std::vector<double> uncertainty_rates(std::span<const TimeSample> samples, doubl
     }
     result.push_back(std::sqrt(std::max(sum / weights, gaps[gap])));
   }
-  result.push_back(outer_rate(samples[last], samples[last - 1], high_error, samples));
+  result.push_back(outer_rate(samples[last], samples[last - 1], high_error, all));
   return result;
 }
 

@@ -8,9 +8,19 @@
 
 namespace ridgeline::analysis {
 
-/// The relative standard deviation of one measured time: from its own interval or from the A/A noise of all samples,
-/// whichever is larger. Pure.
-double noise_of(const TimeSample& sample, std::span<const TimeSample> samples);
+/// How much measured times vary.
+class Noise {
+ public:
+  explicit Noise(std::span<const TimeSample> samples);
+  /// The relative standard deviation of one measured time: from its own interval or from the A/A noise of all samples,
+  /// whichever is larger. Of all but those whose A/A noise is over five times the median: what disturbed one says
+  /// nothing of the others. Pure.
+  double of(const TimeSample& sample) const;
+
+ private:
+  double most_usual_ = 0;
+  double usual_ = 0;
+};
 
 /// Relative standard deviations per unit of distance (see distance_at()): first the one below all samples, then one for
 /// each gap between two samples, last the one above all samples. Estimated from leave-one-out errors, less the noise of

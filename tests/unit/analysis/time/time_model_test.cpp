@@ -157,6 +157,74 @@ TEST(TimeModel, IntervalsHold) {
   EXPECT_LT(inside, asked);
 }
 
+/// As a kept profile had it: a step of 14 + 14 ms a sample whose smallest batch was disturbed.
+TEST(TimeModel, IsNotBentByOneDisturbedSample) {
+  std::vector<TimeSample> samples = samples_of({{2, 42}, {4, 70}, {8, 126}, {16, 238}});
+  samples.insert(samples.begin(), sample_of(1, 190, 0.24));
+  samples.front().aa_noise = 0.4;
+  const auto model = fit_time_model(samples);
+  ASSERT_TRUE(model.has_value());
+  for (const Piece& piece : model->pieces) {
+    EXPECT_GE(piece.slope, 0);
+  }
+  for (const int batch_size : {3, 6, 12, 32}) {
+    const Estimate time = time_at(*model, batch_size);
+    EXPECT_NEAR(time.value, 14 + 14.0 * batch_size, 0.05 * time.value) << batch_size;
+    EXPECT_LT(*time.interval->high - time.interval->low, 0.6 * time.value) << batch_size;
+  }
+  EXPECT_EQ(time_at(*model, 1).value, 190) << "what was measured stays so";
+  // The lines still sum to the step.
+  std::vector<double> half;
+  for (const TimeSample& sample : samples) half.push_back(sample.ms.value / 2);
+  const auto parts = fit_parts(*model, std::array{half, half});
+  EXPECT_NEAR(2 * value_at(parts[0], 5), value_at(model->pieces, 5), 1e-9);
+}
+
+/// Steps whose time rises with the batch, measured with noise, some of them disturbed: no model says that a larger
+/// batch takes less time, and intervals hold.
+TEST(TimeModel, NeverFallsBecauseOfNoise) {
+  std::mt19937 random(13);
+  std::normal_distribution<double> standard(0, 1);
+  int inside = 0;
+  int asked = 0;
+  for (int step = 0; step < ridgeline::testing::rounds(400, 100); ++step) {
+    const double sd = std::array{0.005, 0.02, 0.05}[static_cast<std::size_t>(step) % 3];
+    const double slope = 0.2 + step % 5;
+    const double intercept = 8.0 * (step % 7);
+    const auto real = [&](int size) { return (intercept + slope * size) * std::exp(sd * standard(random)); };
+    std::vector<TimeSample> samples;
+    for (const int size : {4, 8, 12, 16, 32, 64}) {
+      samples.push_back(sample_of(size, real(size), 1.96 * sd));
+    }
+    if (step % 4 == 0) {  // twice as long, or five times
+      const std::size_t which = random() % samples.size();
+      const double times = random() % 2 == 0 ? 2 : 5;
+      samples[which] = sample_of(samples[which].batch_size, times * samples[which].ms.value, 0.3);
+      samples[which].aa_noise = 0.3;
+    }
+    const auto model = fit_time_model(samples);
+    ASSERT_TRUE(model.has_value());
+    for (const Piece& piece : model->pieces) {
+      EXPECT_GE(piece.slope, -1e-9) << "step " << step;
+    }
+    for (const int size : {6, 14, 24, 48, 96}) {
+      const Estimate time = time_at(*model, size);
+      const double truth = real(size);
+      inside += time.interval->low <= truth && truth <= time.interval->high.value_or(truth) ? 1 : 0;
+      ++asked;
+    }
+  }
+  EXPECT_GE(inside, asked * 95 / 100);
+}
+
+/// A device that works better with some batch sizes: what is measured well beyond the intervals is no noise.
+TEST(TimeModel, FallsWhereMeasurementsShowThatItDoes) {
+  const auto model = fit_time_model(samples_of({{6, 30}, {7, 35}, {8, 24}, {16, 48}}));
+  ASSERT_TRUE(model.has_value());
+  EXPECT_NEAR(time_at(*model, 8).value, 24, 0.01);
+  EXPECT_LT(value_at(model->pieces, 8), 26);
+}
+
 TEST(TimeModel, SurvivesManyAndExtremeSamples) {
   std::vector<TimeSample> many;
   for (int i = 1; i <= ridgeline::testing::rounds(256, 96); ++i) {
