@@ -62,7 +62,11 @@ std::string will_not_fit(const Advice& advice) {
           ? fmt::format("Batch {} would need {}; this device has {}", advice.batch_size, needs, size(advice.whole))
           : fmt::format("Batch {} ran out of memory; this device has {}", advice.batch_size, size(advice.whole));
   text += advice.now && advice.now->extrapolated ? " (extrapolated)." : ".";
-  if (advice.better_batch_size > 0) text += fmt::format(" The largest that fits is {}.", advice.better_batch_size);
+  if (advice.better_batch_size > 0) {
+    const bool is_predicted = advice.better && advice.better->extrapolated && !advice.better->measured;
+    text += fmt::format(" The largest that {} is {}.", is_predicted ? "is predicted to fit" : "fits",
+                        advice.better_batch_size);
+  }
   return text;
 }
 

@@ -13,6 +13,17 @@ namespace ridgeline::report {
 struct InMs {};
 struct InBytes {};
 
+/// Of a Piece or a PeakPart: how it bends. Absent where it is straight.
+template <typename Io, typename Curve>
+void bends(Io& io, Curve& curve) {
+  if (io.has("squareBytes", curve.square != 0)) {
+    io("squareBytes", curve.square, "Bytes per squared sample of the batch. Absent: 0.", kAnyNumber);
+  }
+  if (io.has("cubeBytes", curve.cube != 0)) {
+    io("cubeBytes", curve.cube, "Bytes per cubed sample of the batch. Absent: 0.", kAnyNumber);
+  }
+}
+
 template <typename Io>
 void fields(Io& io, analysis::Piece& piece, InMs /*unit*/) {
   io.type("timePiece", "A time from one batch size on, up to the next piece: interceptMs + slopeMs * batch size.");
@@ -23,11 +34,14 @@ void fields(Io& io, analysis::Piece& piece, InMs /*unit*/) {
 
 template <typename Io>
 void fields(Io& io, analysis::Piece& piece, InBytes /*unit*/) {
-  io.type("peakPiece",
-          "The peak from one batch size on, up to the next piece: interceptBytes + slopeBytes * batch size.");
+  io.type(
+      "peakPiece",
+      "The peak from one batch size on, up to the next piece: interceptBytes + slopeBytes * batch size + squareBytes "
+      "* batch size² + cubeBytes * batch size³.");
   io("fromBatchSize", piece.from_batch, "The first batch size of the piece.", kFromBatchSize);
   io("slopeBytes", piece.slope, "Bytes per sample of the batch.", kAnyNumber);
   io("interceptBytes", piece.intercept, "Bytes at batch size 0.", kAnyNumber);
+  bends(io, piece);
 }
 
 template <typename Io, typename Unit>
@@ -87,11 +101,15 @@ void fields(Io& io, analysis::Regime& regime) {
 
 template <typename Io>
 void fields(Io& io, analysis::PeakPart& part) {
-  io.type("peakPart", "What is alive at the peak, of one category and line: interceptBytes + slopeBytes * batch size.");
+  io.type(
+      "peakPart",
+      "What is alive at the peak, of one category and line: interceptBytes + slopeBytes * batch size + squareBytes * "
+      "batch size² + cubeBytes * batch size³.");
   io("category", part.category, "What it is for.");
   place(io, "location", part.location, "The line that it is attributed to; null when it is no user line.");
   io("slopeBytes", part.slope, "Bytes per sample of the batch.", kAnyNumber);
   io("interceptBytes", part.intercept, "Bytes at batch size 0.", kAnyNumber);
+  bends(io, part);
 }
 
 template <typename Io>
@@ -107,10 +125,10 @@ void fields(Io& io, analysis::PeakModel& model) {
   io("parts", model.parts, "Of each piece of `value`, what is alive at its peak; sums to the piece.",
      AtMost{kMaxParts});
   pieces(io, "low", model.low, InBytes{},
-         "Lower bound; empty when the peak is exact wherever the allocations stay linear.");
+         "Lower bound; empty when the peak is exact wherever the allocations go on as they do.");
   pieces(io, "high", model.high, InBytes{}, "Upper bound; empty likewise.");
   io("checked", model.checked,
-     "Whether three batch sizes or more were sampled: that allocations are linear was checked, not assumed.");
+     "Whether three batch sizes or more were sampled: how allocations grow was checked, not assumed.");
   io("allocations", model.allocations, "Allocations of one iteration, with what was alive when it began.");
   io("notLinear", model.not_linear, "How many of them are not linear in the batch size.");
   io("largestNotLinear", model.largest_not_linear,
@@ -274,6 +292,10 @@ void fields(Io& io, analysis::Answer& answer) {
      "that throughput; even the smallest needs more memory; the time model, or the memory model, cannot be trusted "
      "there; no batch size has so many activations; the answer holds, and larger ones are too far from what was "
      "sampled. Null when there is an answer.");
+  io("memoryCheckedUpTo", answer.memory_checked_up_to,
+     "The largest batch size whose memory was measured: the memory of a larger one is predicted, and what fits a bound "
+     "until it is run. Null when none was.",
+     kBatchSize);
 }
 
 }  // namespace ridgeline::report

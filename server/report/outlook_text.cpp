@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "report/places.h"
+#include "report/prediction.h"
 #include "report/units.h"
 #include "report/wording.h"
 
@@ -29,6 +30,11 @@ constexpr std::size_t kNamedLines = 3;
 /// " (extrapolated)", unless the batch size ran.
 std::string beyond(const BatchPrediction& batch) {
   return batch.extrapolated && !batch.measured ? " (extrapolated)" : "";
+}
+
+/// " by prediction (not checked beyond a batch of 512)", unless so large a batch ran.
+std::string until_run(const analysis::Answer& answer) {
+  return analysis::is_beyond_checked_memory(answer) ? " by prediction (" + not_checked_text(answer) + ")" : "";
 }
 
 std::string memory_of(const BatchPrediction& batch) { return unbroken(needed_memory(batch)); }
@@ -118,6 +124,27 @@ std::string growth_text(const Profile& profile) {
   return text;
 }
 
+/// Which line makes the memory grow faster than the batch.
+std::string fast_growth_text(const Profile& profile) {
+  if (!profile.peak_model) return {};
+  const auto& model = *profile.peak_model;
+  const auto piece = static_cast<std::size_t>(&piece_at(model.value, 2 * profile.batch_size) - model.value.data());
+  const analysis::PeakPart* most = nullptr;
+  double bytes_most = 0;
+  const double size = profile.batch_size;
+  for (const analysis::PeakPart& part : model.parts[piece]) {
+    const double bent = size * size * (part.square + size * part.cube);
+    if (bent > bytes_most) {
+      bytes_most = bent;
+      most = &part;
+    }
+  }
+  if (most == nullptr || bytes_most < kNamedShare * static_cast<double>(profile.peak_bytes)) return {};
+  const Places places(profile);
+  return fmt::format("the memory grows with the {} of the batch{}", most->cube > 0 ? "cube" : "square",
+                     most->location.file.empty() ? "" : ", most of all at " + places.name(most->location));
+}
+
 std::string bend_text(const Profile& profile) {
   std::string sizes;
   const auto& pieces = profile.time_model->pieces;
@@ -176,14 +203,14 @@ std::vector<Item> outlook_notes(const Profile& profile, const Outlook& outlook) 
   }
   if (outlook.fits.batch && outlook.fits.obstacle == analysis::Obstacle::kNone) {
     const BatchPrediction& fits = *outlook.fits.batch;
-    add("fits", fmt::format("a batch of {} is the largest that fits into {}", fits.batch_size,
-                            unbroken(bytes(static_cast<double>(profile.capacity_bytes)))) +
-                    beyond(fits));
+    add("fits", fmt::format("a batch of {} is the largest that fits into {}{}", fits.batch_size,
+                            unbroken(bytes(static_cast<double>(profile.capacity_bytes))), until_run(outlook.fits)));
   } else if (outlook.fits.batch && outlook.fits.obstacle == analysis::Obstacle::kTooFar) {
-    add("fits",
-        fmt::format("a batch of {} fits into {}; larger ones are too far from what was sampled",
-                    outlook.fits.batch->batch_size, unbroken(bytes(static_cast<double>(profile.capacity_bytes)))));
+    add("fits", fmt::format("a batch of {} fits into {}{}; larger ones are too far from what was sampled",
+                            outlook.fits.batch->batch_size,
+                            unbroken(bytes(static_cast<double>(profile.capacity_bytes))), until_run(outlook.fits)));
   }
+  add("memory", fast_growth_text(profile));
   if (timed && !outlook.refitted) {
     add("grows", growth_text(profile));
     add("bends", bend_text(profile));

@@ -21,7 +21,11 @@ struct Origin {
 /// Why there is no answer, as a sentence or more; empty without an obstacle.
 std::string obstacle_text(const analysis::Answer& answer);
 
-/// What is known to fit where the largest batch size that does is not known, of the answer to that; else empty.
+/// "not checked beyond a batch of 512": of an answer by memory that is_beyond_checked_memory().
+std::string not_checked_text(const analysis::Answer& answer);
+
+/// What is known to fit where the largest batch size that does is not known, of the answer to that, as a sentence; of a
+/// largest one that no larger batch ran to check, that it is a prediction; else empty.
 std::string largest_unknown_text(const analysis::Answer& largest);
 
 /// What the figures are of, the answer, and what to know about it. Of `options`: width and colour. Every character

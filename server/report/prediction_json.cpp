@@ -46,25 +46,27 @@ Json refined_json(const analysis::RefinedBatch& refined) {
 
 std::string json_prediction(const Answer& answer, const analysis::Profile& profile, const Origin& origin,
                             const std::optional<analysis::RefinedBatch>& refined) {
-  const Json json = {{"version", 1},
-                     {"profile",
-                      {{"id", profile.id.empty() ? Json(nullptr) : Json(profile.id)},
-                       {"stored", origin.stored},
-                       {"createdAt", utc_time(origin.created_s)}}},
-                     {"environment", environment_json(profile.environment)},
-                     {"entry", entry_json(profile)},
-                     {"question",
-                      {{"quantity", kQuantityNames[static_cast<std::size_t>(answer.question.quantity)]},
-                       {"value", answer.question.value}}},
-                     {"answer", batch_json(answer.batch)},
-                     {"obstacle", obstacle_json(answer.obstacle)},
-                     {"least", batch_json(answer.least)},
-                     {"refined", refined ? refined_json(*refined) : Json(nullptr)},
-                     {"limits",
-                      {{"maxSamplesPerSecond", optional_json(answer.max_samples_per_second)},
-                       {"capacityBytes", answer.capacity_bytes},
-                       {"sampledBatchSizes", answer.sampled}}},
-                     {"failed", skipped_json(answer.failed)}};
+  const Json json = {
+      {"version", 1},
+      {"profile",
+       {{"id", profile.id.empty() ? Json(nullptr) : Json(profile.id)},
+        {"stored", origin.stored},
+        {"createdAt", utc_time(origin.created_s)}}},
+      {"environment", environment_json(profile.environment)},
+      {"entry", entry_json(profile)},
+      {"question",
+       {{"quantity", kQuantityNames[static_cast<std::size_t>(answer.question.quantity)]},
+        {"value", answer.question.value}}},
+      {"answer", batch_json(answer.batch)},
+      {"obstacle", obstacle_json(answer.obstacle)},
+      {"least", batch_json(answer.least)},
+      {"refined", refined ? refined_json(*refined) : Json(nullptr)},
+      {"limits",
+       {{"maxSamplesPerSecond", optional_json(answer.max_samples_per_second)},
+        {"capacityBytes", answer.capacity_bytes},
+        {"sampledBatchSizes", answer.sampled},
+        {"memoryCheckedUpTo", answer.memory_checked_up_to ? Json(*answer.memory_checked_up_to) : Json(nullptr)}}},
+      {"failed", skipped_json(answer.failed)}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

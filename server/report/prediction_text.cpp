@@ -59,7 +59,10 @@ std::string sentence(const Answer& answer) {
     return fmt::format("A batch of {} is the smallest that gives {} samples/s.", size, figure(answer.question.value));
   }
   if (answer.question.quantity == Quantity::kMemory && answer.obstacle == Obstacle::kNone) {
-    return fmt::format("A batch of {} is the largest that needs at most {}.", size, bytes(answer.question.value));
+    const bool is_checked = !analysis::is_beyond_checked_memory(answer);
+    return fmt::format("A batch of {} is the largest that {} at most {}{}", size,
+                       is_checked ? "needs" : "is predicted to need", bytes(answer.question.value),
+                       is_checked ? "." : ": a bound, " + not_checked_text(answer) + ".");
   }
   if (answer.question.quantity == Quantity::kThroughputShare) {
     return fmt::format("A batch of {} is the smallest that gives {} of the greatest throughput.", size,
@@ -101,11 +104,11 @@ FigureRow figure_row(const char* label, const std::optional<Estimate>& estimate,
   if (!estimate) return {label, "unknown", "", ""};
   const auto& interval = estimate->interval;
   std::string range = "unknown";
-  if (interval && !interval->high) {
+  if (interval && !interval->high && interval->low > 0) {
     range = format(interval->low) + " or more";
-  } else if (interval && interval->low == *interval->high) {
+  } else if (interval && interval->high && interval->low == *interval->high) {
     range = estimate->certainty == analysis::Certainty::kKnown ? "exact" : "unchecked";
-  } else if (interval) {
+  } else if (interval && interval->high) {
     range = interval->low > 0 ? format(interval->low) + " to " + format(*interval->high)
                               : "up to " + format(*interval->high);
   }
@@ -225,15 +228,21 @@ std::string_view way_out(Obstacle obstacle) {
 
 }  // namespace
 
+std::string not_checked_text(const Answer& answer) {
+  return fmt::format("not checked beyond a batch of {}", answer.memory_checked_up_to.value_or(0));
+}
+
 std::string largest_unknown_text(const Answer& largest) {
   if (largest.obstacle == Obstacle::kNone) {
-    return {};
+    return analysis::is_beyond_checked_memory(largest) ? "a prediction, " + not_checked_text(largest) : "";
   }
   if (!largest.batch) {
     return largest.obstacle == Obstacle::kTooLittleMemory ? "No batch size is known to fit."
                                                           : "The largest batch size that fits is unknown.";
   }
-  return fmt::format("{} fits; {}.", largest.batch->batch_size,
+  const std::string bound = analysis::is_beyond_checked_memory(largest) ? " by prediction, " : "";
+  return fmt::format("{} fits{}; {}.", largest.batch->batch_size,
+                     bound.empty() ? bound : bound + not_checked_text(largest),
                      largest.obstacle == Obstacle::kTooFar ? "larger ones are too far from what was measured"
                                                            : "of larger ones the memory is unknown");
 }
@@ -249,8 +258,9 @@ std::string obstacle_text(const Answer& answer) {
       return "At no batch size do the activations at the peak take as many bytes as the weights.";
     case Obstacle::kTooFar:
       return fmt::format(
-          "A batch of {} needs at most {}. Larger ones are not answered for: the profile sampled {}, which is too far "
-          "away.",
+          "A batch of {} is predicted to need at most {}. Larger ones are not answered for: the profile sampled {}, "
+          "which "
+          "is too far away.",
           answer.batch ? answer.batch->batch_size : 0, bytes(wanted), sampled_text(answer));
     case Obstacle::kTooFast:
       return fmt::format("No batch size gives {} samples/s{}.", figure(wanted),

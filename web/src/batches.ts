@@ -46,11 +46,16 @@ export function batchSizes({ report, texts }: Data): HTMLElement | null {
   };
   const memory = (batchSize: number) => {
     const piece = pieceAt(report.models.memory.peak?.value ?? [], batchSize);
-    if (piece !== undefined) return piece.interceptBytes + piece.slopeBytes * batchSize;
+    if (piece !== undefined) {
+      const { interceptBytes, slopeBytes, squareBytes = 0, cubeBytes = 0 } = piece;
+      return interceptBytes + batchSize * (slopeBytes + batchSize * (squareBytes + batchSize * cubeBytes));
+    }
     const { slopeBytes, interceptBytes } = report.models.memory;
     return slopeBytes === null || interceptBytes === null ? null : interceptBytes + slopeBytes * batchSize;
   };
-  const answer = shown === null ? '' : ` · the largest that fits: ${shown.batchSize}`;
+  const checked = report.answers.largestThatFits.memoryCheckedUpTo ?? 0;
+  const bound = shown !== null && shown.measured === null && shown.batchSize > checked ? ` by prediction (not checked beyond a batch of ${checked})` : '';
+  const answer = shown === null ? '' : ` · the largest that fits: ${shown.batchSize}${bound}`;
   const charts = [
     curve({ title: 'Throughput, samples/s', kind: 'time', measured: rates, model: time, format: rate, base: 10, end, sampled, now: report.entry.batchSize,
       fits: shown?.samplesPerSecond ? { batchSize: shown.batchSize, text: `${estimated(shown.samplesPerSecond, rate)} at ${shown.batchSize}` } : null }),

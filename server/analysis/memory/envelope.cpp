@@ -1,56 +1,84 @@
 #include "analysis/memory/envelope.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <utility>
+#include <tuple>
 
 namespace ridgeline::analysis {
 
 namespace {
 
-/// The first whole x, from `low` on, where `later` is greater than `earlier`, whose slope is less; above `high` when
-/// there is none up to it.
-long long overtakes(const StraightLine& earlier, const StraightLine& later, long long low, long long high) {
-  const auto wins = [&](long long x) { return later.at(static_cast<double>(x)) > earlier.at(static_cast<double>(x)); };
-  const double crossing = (earlier.intercept - later.intercept) / (later.slope - earlier.slope);
-  if (crossing >= static_cast<double>(high) + 2) {
-    return high + 1;
+using Whole = long long;
+
+/// Where the slope of a curve changes its sign, at most twice.
+std::array<double, 2> turns_of(const Curve& curve) {
+  constexpr double kNowhere = -1;
+  const double a = 3 * curve.cube;
+  const double b = 2 * curve.square;
+  const double c = curve.slope;
+  if (a == 0) {
+    return {b == 0 ? kNowhere : -c / b, kNowhere};
   }
-  long long x = std::max(low, static_cast<long long>(std::floor(std::max(crossing, static_cast<double>(low)))));
-  while (x > low && wins(x - 1)) {
-    --x;  // rounding put the crossing too far
+  const double root = b * b - 4 * a * c;
+  if (root < 0) {
+    return {kNowhere, kNowhere};
   }
-  while (x <= high && !wins(x)) {
-    ++x;
+  const double q = -(b + std::copysign(std::sqrt(root), b)) / 2;
+  const std::array<double, 2> turns = {q / a, q == 0 ? kNowhere : c / q};
+  return {std::min(turns[0], turns[1]), std::max(turns[0], turns[1])};
+}
+
+/// The first whole x from `low` to `high` where `later` is above `earlier`; `high + 1` where it never is.
+Whole first_above(const Curve& later, const Curve& earlier, Whole low, Whole high) {
+  const Curve difference{later.slope - earlier.slope, later.intercept - earlier.intercept,
+                         later.square - earlier.square, later.cube - earlier.cube};
+  const auto is_above = [&](Whole x) { return later.at(static_cast<double>(x)) > earlier.at(static_cast<double>(x)); };
+  Whole from = low;
+  const std::array<double, 2> turns = turns_of(difference);
+  for (const double turn : {turns[0], turns[1], static_cast<double>(high)}) {
+    if (turn < static_cast<double>(from)) {
+      continue;
+    }
+    // From here to there the difference rises or falls throughout.
+    const Whole to = turn >= static_cast<double>(high) ? high : static_cast<Whole>(std::floor(turn));
+    if (is_above(from)) {
+      return from;
+    }
+    if (is_above(to)) {
+      Whole below = from;
+      Whole above = to;
+      while (above - below > 1) {
+        const Whole middle = below + (above - below) / 2;
+        (is_above(middle) ? above : below) = middle;
+      }
+      return above;
+    }
+    from = to + 1;
+    if (from > high) {
+      break;
+    }
   }
-  return x;
+  return high + 1;
 }
 
 }  // namespace
 
-std::vector<EnvelopePiece> upper_envelope(std::vector<StraightLine> lines, int low, int high) {
-  std::ranges::sort(lines, [](const StraightLine& a, const StraightLine& b) {
-    return std::pair(a.slope, a.intercept) < std::pair(b.slope, b.intercept);
-  });
-  std::vector<std::pair<long long, StraightLine>> hull;  // from where each is the greatest so far
-  for (const StraightLine& line : lines) {
-    while (!hull.empty()) {
-      const auto& [from, top] = hull.back();
-      const bool parallel = top.slope == line.slope;
-      const long long start = parallel ? low : overtakes(top, line, low, high);
-      if (start > from) {
-        break;
-      }
-      hull.pop_back();
-    }
-    const long long start = hull.empty() ? low : overtakes(hull.back().second, line, low, high);
-    if (start <= high) {
-      hull.emplace_back(start, line);
-    }
-  }
+std::vector<EnvelopePiece> upper_envelope(const std::vector<Curve>& curves, int low, int high) {
   std::vector<EnvelopePiece> pieces;
-  for (const auto& [from, line] : hull) {
-    pieces.push_back({static_cast<int>(from), line});
+  // Of those that are the greatest at one place, the one that is greatest later.
+  const auto rank = [&](const Curve& curve, Whole x) {
+    return std::tuple(curve.at(static_cast<double>(x)), curve.cube, curve.square, curve.slope);
+  };
+  Whole from = low;
+  while (!curves.empty() && from <= high) {
+    const Curve& top = *std::ranges::max_element(curves, {}, [&](const Curve& curve) { return rank(curve, from); });
+    pieces.push_back({static_cast<int>(from), top});
+    Whole next = Whole{high} + 1;
+    for (const Curve& curve : curves) {
+      next = next > from + 1 ? std::min(next, first_above(curve, top, from + 1, next - 1)) : next;
+    }
+    from = next;
   }
   return pieces;
 }

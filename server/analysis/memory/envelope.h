@@ -1,4 +1,4 @@
-// The upper envelope of straight lines: their maximum, as pieces.
+// The upper envelope of curves: their maximum, as pieces.
 #pragma once
 
 #include <cstddef>
@@ -6,20 +6,23 @@
 
 namespace ridgeline::analysis {
 
-struct StraightLine {
+/// A polynomial of the third degree at most.
+struct Curve {
   double slope = 0;
   double intercept = 0;
+  double square = 0;
+  double cube = 0;
   std::size_t id = 0;  ///< the caller's
-  double at(double x) const { return intercept + slope * x; }
+  double at(double x) const { return intercept + x * (slope + x * (square + x * cube)); }
 };
 
 struct EnvelopePiece {
-  int from = 0;  ///< the first whole x where this line is the greatest, up to the next piece's
-  StraightLine line;
+  int from = 0;  ///< the first whole x where this curve is the greatest, up to the next piece's
+  Curve curve;
 };
 
-/// The greatest of `lines` at each whole x from `low` to `high`, by `from`; the first piece begins at `low`. Empty when
-/// there is no line. Slopes of the pieces ascend. O(n log n). Pure.
-std::vector<EnvelopePiece> upper_envelope(std::vector<StraightLine> lines, int low, int high);
+/// The greatest of `curves` at each whole x from `low` to `high`, by `from`; the first piece begins at `low`. Empty
+/// when there is no curve. O(curves × pieces). Pure.
+std::vector<EnvelopePiece> upper_envelope(const std::vector<Curve>& curves, int low, int high);
 
 }  // namespace ridgeline::analysis

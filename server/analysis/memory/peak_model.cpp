@@ -22,40 +22,54 @@ constexpr std::size_t kNamed = 8;
 struct Material {
   std::vector<int> sizes;
   const Ledger& ledger;
-  std::vector<bool> linear;         ///< of each allocation
-  std::vector<MemoryLabel> labels;  ///< likewise
+  std::vector<std::optional<Bend>> bends;  ///< of each allocation
+  std::vector<MemoryLabel> labels;         ///< likewise
 
   Ends ends(std::size_t allocation, const Stretch& stretch, Bound bound) const {
-    return ends_of(ledger.allocations[allocation].bytes, linear[allocation], sizes, stretch, bound);
+    return ends_of(ledger.allocations[allocation].bytes, bends[allocation], sizes, stretch, bound);
   }
-  /// Slope and intercept of what has these ends in a stretch.
-  StraightLine line(const Ends& ends, const Stretch& stretch) const {
-    const double slope = (ends.right - ends.left) / (sizes[stretch.right] - sizes[stretch.left]);
-    return {slope, ends.left - slope * sizes[stretch.left]};
+  /// What has these ends in a stretch: the line through them and (x - left) (x - right) (square + cube (x + left +
+  /// right)), which is 0 at both.
+  Curve curve(const Ends& ends, const Stretch& stretch) const {
+    const double left = sizes[stretch.left];
+    const double right = sizes[stretch.right];
+    const auto& [square, cube] = ends.bend;
+    const double slope = (ends.right - ends.left) / (right - left);
+    const double bend = square + cube * (left + right);
+    return {slope - (left + right) * bend + left * right * cube, ends.left - slope * left + left * right * bend, square,
+            cube};
   }
 };
 
-/// The live bytes at each instant that may be the peak of a stretch. The lines' ids are the instants.
-std::vector<StraightLine> tops_in(const Material& material, const Stretch& stretch, Bound bound) {
+void add_to(Ends& sum, const Ends& ends, double factor) {
+  sum.left += factor * ends.left;
+  sum.right += factor * ends.right;
+  sum.bend.square += factor * ends.bend.square;
+  sum.bend.cube += factor * ends.bend.cube;
+}
+
+bool may_fall(const Ends& change) {
+  return change.left < 0 || change.right < 0 || change.bend.square < 0 || change.bend.cube < 0;
+}
+
+/// The live bytes at each instant that may be the peak of a stretch. The curves' ids are the instants.
+std::vector<Curve> tops_in(const Material& material, const Stretch& stretch, Bound bound) {
   const std::size_t instants = material.ledger.instants;
   std::vector<Ends> change(instants);
   for (std::size_t i = 0; i < material.ledger.allocations.size(); ++i) {
     const Allocation& allocation = material.ledger.allocations[i];
     const Ends ends = material.ends(i, stretch, bound);
-    change[allocation.birth].left += ends.left;
-    change[allocation.birth].right += ends.right;
+    add_to(change[allocation.birth], ends, 1);
     if (allocation.death != kNeverFreed) {
-      change[allocation.death].left -= ends.left;
-      change[allocation.death].right -= ends.right;
+      add_to(change[allocation.death], ends, -1);
     }
   }
-  std::vector<StraightLine> tops;
+  std::vector<Curve> tops;
   Ends live;
   for (std::size_t here = 0; here < instants; ++here) {
-    live.left += change[here].left;
-    live.right += change[here].right;
-    if (here + 1 == instants || change[here + 1].left < 0 || change[here + 1].right < 0) {
-      tops.push_back(material.line(live, stretch));
+    add_to(live, change[here], 1);
+    if (here + 1 == instants || may_fall(change[here + 1])) {
+      tops.push_back(material.curve(live, stretch));
       tops.back().id = here;
     }
   }
@@ -69,17 +83,15 @@ std::vector<PeakPart> parts_at(const Material& material, const Stretch& stretch,
     const Allocation& allocation = material.ledger.allocations[i];
     if (allocation.birth <= instant && (allocation.death == kNeverFreed || allocation.death > instant)) {
       const MemoryLabel& label = material.labels[i];
-      Ends& group = groups[{label.category, label.location.file, label.location.line}];
-      const Ends ends = material.ends(i, stretch, Bound::kValue);
-      group.left += ends.left;
-      group.right += ends.right;
+      add_to(groups[{label.category, label.location.file, label.location.line}],
+             material.ends(i, stretch, Bound::kValue), 1);
     }
   }
   std::vector<std::pair<double, PeakPart>> sized;
   for (const auto& [key, ends] : groups) {
     const auto& [category, file, line] = key;
-    const StraightLine part = material.line(ends, stretch);
-    sized.push_back({ends.right, {category, {file, line}, part.slope, part.intercept}});
+    const Curve part = material.curve(ends, stretch);
+    sized.push_back({ends.right, {category, {file, line}, part.slope, part.intercept, part.square, part.cube}});
   }
   std::ranges::stable_sort(sized, std::greater(), &std::pair<double, PeakPart>::first);
   std::vector<PeakPart> parts;
@@ -90,25 +102,28 @@ std::vector<PeakPart> parts_at(const Material& material, const Stretch& stretch,
 }
 
 /// The peak at every batch size; with `parts`, what is alive at each piece's peak.
-std::vector<Piece> peak_everywhere(const Material& material, bool all_linear, Bound bound,
+std::vector<Piece> peak_everywhere(const Material& material, bool all_known, Bound bound,
                                    std::vector<std::vector<PeakPart>>* parts) {
   std::vector<Piece> pieces;
-  for (const Stretch& stretch : stretches_of(material.sizes, all_linear)) {
+  for (const Stretch& stretch : stretches_of(material.sizes, all_known)) {
     for (const EnvelopePiece& piece : upper_envelope(tops_in(material, stretch, bound), stretch.low, stretch.high)) {
-      pieces.push_back({piece.from, piece.line.slope, piece.line.intercept});
+      const Curve& curve = piece.curve;
+      pieces.push_back({piece.from, curve.slope, curve.intercept, curve.square, curve.cube});
       if (parts != nullptr) {
-        parts->push_back(parts_at(material, stretch, piece.line.id));
+        parts->push_back(parts_at(material, stretch, curve.id));
       }
     }
   }
   return pieces;
 }
 
+bool is_straight(const std::optional<Bend>& bend) { return bend && bend->is_straight(); }
+
 /// The allocations that are not linear, by operation and line.
 std::vector<NotLinear> named(const Material& material, std::span<const SampledMemory> samples) {
   std::map<std::tuple<std::string, std::string, std::uint32_t>, NotLinear> groups;
   for (std::size_t i = 0; i < material.ledger.allocations.size(); ++i) {
-    if (material.linear[i]) {
+    if (is_straight(material.bends[i])) {
       continue;
     }
     const Allocation& allocation = material.ledger.allocations[i];
@@ -153,13 +168,13 @@ PeakModel fit_peak_model(std::span<const SampledMemory> samples, const Ledger& l
   model.checked = samples.size() > 2;
   model.allocations = static_cast<int>(ledger.allocations.size());
   for (const Allocation& allocation : ledger.allocations) {
-    material.linear.push_back(is_linear(allocation.bytes, material.sizes));
+    material.bends.push_back(bend_of(allocation.bytes, material.sizes));
     material.labels.push_back(samples[allocation.sample].label(allocation.event()));
-    model.not_linear += material.linear.back() ? 0 : 1;
+    model.not_linear += is_straight(material.bends.back()) ? 0 : 1;
   }
-  const bool all_linear = model.not_linear == 0;
-  model.value = peak_everywhere(material, all_linear, Bound::kValue, &model.parts);
-  if (!all_linear) {
+  const bool all_known = std::ranges::all_of(material.bends, [](const auto& bend) { return bend.has_value(); });
+  model.value = peak_everywhere(material, all_known, Bound::kValue, &model.parts);
+  if (!all_known) {
     model.low = peak_everywhere(material, false, Bound::kLow, nullptr);
     model.high = peak_everywhere(material, false, Bound::kHigh, nullptr);
   }
@@ -177,7 +192,8 @@ std::array<double, kCategoryCount> peak_by_category(const PeakModel& model, int 
   const auto piece = static_cast<std::size_t>(&piece_at(model.value, batch_size) - model.value.data());
   std::array<double, kCategoryCount> bytes{};
   for (const PeakPart& part : model.parts[piece]) {
-    bytes[static_cast<std::size_t>(part.category)] += part.intercept + part.slope * batch_size;
+    const Curve curve{part.slope, part.intercept, part.square, part.cube};
+    bytes[static_cast<std::size_t>(part.category)] += curve.at(batch_size);
   }
   return bytes;
 }
@@ -194,7 +210,7 @@ std::optional<int> largest_batch_within(const PeakModel& model, double bytes, in
       return high;
     }
     if (!fits(low)) {
-      continue;  // a piece is straight: nothing between two ends that are too much
+      continue;  // a piece does not fall and rise again: nothing between two ends that are too much
     }
     while (high - low > 1) {
       const int middle = low + (high - low) / 2;
@@ -215,6 +231,9 @@ int least_batch(const PeakModel& model, int most) {
   return least;
 }
 
-bool grows(const PeakModel& model) { return model.value.back().slope > 0; }
+bool grows(const PeakModel& model) {
+  const Piece& last = model.value.back();
+  return last.slope > 0 || last.square > 0 || last.cube > 0;
+}
 
 }  // namespace ridgeline::analysis

@@ -1,8 +1,8 @@
 // The peak of memory at any batch size: the ledger of a step's allocations, matched between batch sizes and replayed.
 //
-// A step's allocations come in the same order at each batch size, and nearly all grow linearly with it. So the live
-// bytes at each instant are linear too, and the peak, their maximum, is made of a few linear pieces: it moves to
-// another instant as the batch grows. Definitions: docs/dev/measurement/batch-sizes.md.
+// A step's allocations come in the same order at each batch size, and nearly all grow linearly with it, or with its
+// square or cube. So the live bytes at each instant do too, and the peak, their maximum, is made of a few such pieces:
+// it moves to another instant as the batch grows. Definitions: docs/dev/measurement/batch-sizes.md.
 #pragma once
 
 #include <array>
@@ -30,8 +30,8 @@ struct SampledMemory {
   std::function<MemoryLabel(std::uint32_t event)> label;  ///< of the block that an event of the recording allocated
 };
 
-/// The model's value at each sampled batch size is the recorded peak, to the byte. An allocation whose size is not
-/// linear in the batch size is taken as linear between neighbouring samples; then the model has an interval. `samples`
+/// The model's value at each sampled batch size is the recorded peak, to the byte. An allocation whose size lies on no
+/// polynomial (bend_of()) is taken as linear between neighbouring samples; then the model has an interval. `samples`
 /// are those of the ledger, by batch size, each once.
 PeakModel fit_peak_model(std::span<const SampledMemory> samples, const Ledger& ledger);
 

@@ -193,6 +193,19 @@ void answer_batch_size(const Predictor& predictor, int batch_size, Answer& answe
   }
 }
 
+std::optional<int> largest_measured_memory(const Predictor& predictor) {
+  std::optional<int> largest;
+  for (const MemorySample& sample : predictor.memory_samples) {
+    if (!predictor.carried_at || *predictor.carried_at == sample.batch_size) {
+      largest = std::max(largest.value_or(0), sample.batch_size);
+    }
+  }
+  for (const Check& check : predictor.checks) {
+    largest = std::max(largest.value_or(0), check.time.batch_size);
+  }
+  return largest;
+}
+
 }  // namespace
 
 Answer answer(const Predictor& predictor, const Question& question) {
@@ -203,6 +216,7 @@ Answer answer(const Predictor& predictor, const Question& question) {
   for (const TimeSample& sample : predictor.time_samples) {
     answer.sampled.push_back(sample.batch_size);
   }
+  answer.memory_checked_up_to = largest_measured_memory(predictor);
   switch (question.quantity) {
     case Quantity::kBatchSize:
       answer_batch_size(predictor, static_cast<int>(question.value), answer);

@@ -79,6 +79,9 @@ std::optional<Estimate> memory_estimate(const Predictor& predictor, int batch_si
       return Estimate{peak, Interval{peak, peak}, Certainty::kKnown};
     }
     const Measured peak = peak_at(*predictor.peaks, batch_size);
+    if (peak.value <= 0) {
+      return std::nullopt;  // all that is known vanishes there
+    }
     estimate.value = peak.value;
     if (predictor.peaks->checked) {
       estimate.interval = Interval{peak.low, peak.high};
@@ -100,13 +103,14 @@ std::optional<Estimate> memory_estimate(const Predictor& predictor, int batch_si
 }
 
 /// B / R(B). A time that may be 0 leaves the throughput without an upper bound, one without an upper bound that of 0.
+/// With both nothing is known: no interval.
 Estimate throughput_of(const Estimate& ms, int batch_size) {
   const double samples_ms = 1000.0 * batch_size;
   Estimate estimate{samples_ms / ms.value, std::nullopt, ms.certainty};
   if (ms.certainty == Certainty::kAtLeast) {
     estimate.certainty = Certainty::kAtMost;
   }
-  if (ms.interval.has_value()) {
+  if (ms.interval.has_value() && (ms.interval->high || ms.interval->low > 0)) {
     estimate.interval = Interval{ms.interval->high ? samples_ms / *ms.interval->high : 0, std::nullopt};
     if (ms.interval->low > 0) {
       estimate.interval->high = samples_ms / ms.interval->low;

@@ -79,8 +79,8 @@ std::vector<MeasuredRate> measured_rates(const Predictor& predictor);
 /// What the models say of one batch size, from 1 to kMaxBatchSize: each figure where its model can be believed. The
 /// ledger can be used anywhere. Beyond twice the largest sampled size a time is only known to be at least so long, and
 /// a throughput at most so high, and never higher than the greatest; a peak is exact up to there and down to half of
-/// the smallest, if every allocation was seen to be linear. With what
-/// was seen of that size, which decides whether it fits.
+/// the smallest, if every allocation was seen to grow as a polynomial. With what was seen of that size, which decides
+/// whether it fits.
 BatchPrediction predict_batch(const Predictor& predictor, int batch_size);
 
 /// Adds whether that batch size fits, exactly, and what the device's caching allocator reserves for it; where that does

@@ -98,8 +98,16 @@ struct Answer {
   std::optional<BatchPrediction> least;          ///< with kTooLittleMemory: the batch size that needs least
   std::uint64_t capacity_bytes = 0;              ///< 0: unknown
   std::vector<int> sampled;                      ///< batch sizes, ascending
+  std::optional<int> memory_checked_up_to;       ///< the largest batch size whose memory was measured
   std::vector<Skipped> failed;  ///< batch sizes, up to the answer's, that ran out of memory in the profile
 };
+
+/// Whether the answer's batch size is larger than any whose memory was measured: what is said of it is a bound until it
+/// is run.
+inline bool is_beyond_checked_memory(const Answer& answer) {
+  return answer.batch && answer.memory_checked_up_to && answer.batch->batch_size > *answer.memory_checked_up_to &&
+         !answer.batch->measured;
+}
 
 /// Part of the greatest throughput that is taken as enough: beyond it a larger batch buys little.
 inline constexpr double kEnoughThroughput = 0.95;

@@ -81,11 +81,14 @@ struct Estimate {
   Certainty certainty = Certainty::kAbout;
 };
 
-/// A straight piece of a model against batch size, up to the next one: value = intercept + slope × batch size.
+/// A piece of a model against batch size, up to the next one: value = intercept + slope × batch size, and of memory,
+/// where allocations grow faster than the batch, with its square and its cube.
 struct Piece {
   int from_batch = 1;
   double slope = 0;
   double intercept = 0;
+  double square = 0;
+  double cube = 0;
 };
 
 /// Of pieces by from_batch, the one that holds at a batch size. Needs one piece.
@@ -103,7 +106,7 @@ inline int end_of(const std::vector<Piece>& pieces, std::size_t piece, int most)
 
 inline double value_at(const std::vector<Piece>& pieces, double batch_size) {
   const Piece& piece = piece_at(pieces, batch_size);
-  return piece.intercept + piece.slope * batch_size;
+  return piece.intercept + batch_size * (piece.slope + batch_size * (piece.square + batch_size * piece.cube));
 }
 
 /// A package of `--code`: its lines have figures of their own, as the user's have.
@@ -335,12 +338,14 @@ struct MemorySample {
   std::uint64_t peak_bytes = 0;
 };
 
-/// What is alive at the peak, of one category and line: bytes = intercept + slope × batch size.
+/// What is alive at the peak, of one category and line: bytes as a Piece has them.
 struct PeakPart {
   Category category = Category::kTemporaries;
   Location location;  ///< without a file: no user line owns it
   double slope = 0;
   double intercept = 0;
+  double square = 0;
+  double cube = 0;
 };
 
 /// Allocations of one operation and line whose size is not linear in the batch size.
@@ -355,10 +360,10 @@ struct PeakModel {
   std::vector<Piece> value;  ///< by from_batch; the first begins at 1
   std::vector<Piece> low;    ///< empty, as is `high`: the same as `value`
   std::vector<Piece> high;
-  std::vector<std::vector<PeakPart>> parts;  ///< of each piece of `value`; they sum to it
-  bool checked = false;                      ///< three batch sizes or more: that sizes are linear was seen, not assumed
-  int allocations = 0;                       ///< matched, in one iteration; with what was alive when it began
-  int not_linear = 0;                        ///< of those
+  std::vector<std::vector<PeakPart>> parts;   ///< of each piece of `value`; they sum to it
+  bool checked = false;                       ///< three batch sizes or more: how sizes grow was seen, not assumed
+  int allocations = 0;                        ///< matched, in one iteration; with what was alive when it began
+  int not_linear = 0;                         ///< of those
   std::vector<NotLinear> largest_not_linear;  ///< that vary most first, at most 8
 };
 

@@ -60,6 +60,26 @@ TEST(TextPrediction, SaysThatAnIntervalIsUnknown) {
   EXPECT_THAT(text(profile, Quantity::kBatchSize, 5), HasSubstr("unknown"));
 }
 
+TEST(TextPrediction, SaysThatMoreThanWasRunIsABound) {
+  const analysis::Profile profile = testing::resnet_profile();
+  const std::string far = text(profile, Quantity::kMemory, 8.0 * (1ULL << 30U));
+  EXPECT_THAT(far, HasSubstr("is the largest that is predicted to need at most 8.00 GiB: a bound, not checked"));
+  const auto found = json(profile, Quantity::kMemory, 8.0 * (1ULL << 30U));
+  EXPECT_GT(found["answer"]["batchSize"], found["limits"]["memoryCheckedUpTo"]);
+}
+
+/// Far beyond the samples the time may be anything, and with it the throughput.
+TEST(TextPrediction, StatesNoIntervalThatSaysNothing) {
+  analysis::Answer answer;
+  answer.question = {Quantity::kMemory, 1e9};
+  answer.batch.emplace().batch_size = 1'296'842;
+  answer.batch->ms = analysis::Estimate{10, analysis::Interval{0, std::nullopt}};
+  answer.batch->samples_per_second = analysis::Estimate{1e8, analysis::Interval{0, std::nullopt}};
+  const std::string shown = text_prediction(answer, testing::resnet_profile(), kStored);
+  EXPECT_THAT(shown, Not(HasSubstr("or more")));
+  EXPECT_THAT(shown, HasSubstr("unknown"));
+}
+
 TEST(TextPrediction, NamesWhatRanOutOfMemory) {
   EXPECT_THAT(text(testing::resnet_profile(), Quantity::kBatchSize, 64), HasSubstr("batch 64, in the profile: "));
   EXPECT_THAT(text(testing::resnet_profile(), Quantity::kBatchSize, 63), Not(HasSubstr("in the profile: ")));
@@ -130,7 +150,14 @@ TEST(PredictionText, SaysWhatFitsWhereTheLargestThatDoesIsUnknown) {
   analysis::Answer answer;
   answer.batch.emplace().batch_size = 64;
   EXPECT_EQ(largest_unknown_text(answer), "");
+  answer.memory_checked_up_to = 64;
+  EXPECT_EQ(largest_unknown_text(answer), "");
+  answer.memory_checked_up_to = 16;
+  EXPECT_EQ(largest_unknown_text(answer), "a prediction, not checked beyond a batch of 16");
   answer.obstacle = analysis::Obstacle::kTooFar;
+  EXPECT_EQ(largest_unknown_text(answer),
+            "64 fits by prediction, not checked beyond a batch of 16; larger ones are too far from what was measured.");
+  answer.memory_checked_up_to.reset();
   EXPECT_EQ(largest_unknown_text(answer), "64 fits; larger ones are too far from what was measured.");
   answer.obstacle = analysis::Obstacle::kMemoryUnknown;
   EXPECT_EQ(largest_unknown_text(answer), "64 fits; of larger ones the memory is unknown.");

@@ -147,7 +147,9 @@ local function render()
   add(answer_row("95 % of the maximum throughput from batch size", answers.enoughThroughput,
     "no batch size is known to give 95 % of the maximum throughput"))
   add(comparison_row(batch, answers.activationsEqualWeights))
-  add(answer_row("the largest batch size that fits is", answers.largestThatFits, text.printable(answers.fits)))
+  local largest = answer_row("the largest batch size that fits is", answers.largestThatFits, text.printable(answers.fits))
+  if answers.largestThatFits and answers.fits ~= "" then largest[1] = largest[1] .. ": " .. text.printable(answers.fits) end
+  add(largest)
   add({ { "  " .. note, "RidgelineStale" } })
   add({ { "  " .. text.row(KEYS, "·"), "RidgelineDim" } })
   add({ { "  " .. offer(batch, summary), "RidgelineDim" } })

@@ -311,5 +311,5 @@ function answers({ batchSize, measured: sizes, models, answers: { largestThatFit
     ...(enoughThroughput === null ? [h('li', {}, 'The maximum throughput is unknown: the time model does not show one.')] : []),
     ...offer(enoughThroughput, 'gives 95 % of the maximum throughput: more gains little'),
     ...offer(activationsEqualWeights, 'weights and activations take equal memory'),
-    ...(largestThatFits !== null ? offer(largestThatFits, 'is the largest batch size that fits') : [h('li.unknown', {}, fits)]));
+    ...(largestThatFits !== null ? offer(largestThatFits, `is the largest batch size that fits${fits === '' ? '' : `: ${fits}`}`) : [h('li.unknown', {}, fits)]));
 }

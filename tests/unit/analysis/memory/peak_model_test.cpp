@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <random>
 
@@ -152,6 +153,74 @@ TEST(PeakModel, NamesWhatIsNotLinearAndBoundsIt) {
     const Measured peak = peak_at(*model, batch_size);
     EXPECT_LE(peak.low, real) << batch_size;
     EXPECT_GE(peak.high, real) << batch_size;
+  }
+}
+
+std::uint64_t power(int batch_size, int exponent) {
+  std::uint64_t value = 1;
+  for (int i = 0; i < exponent; ++i) value *= static_cast<std::uint64_t>(batch_size);
+  return value;
+}
+
+/// A contrastive loss: a matrix of similarities between all samples, another one of pairs, and what is linear.
+TEST(PeakModel, KnowsWhatGrowsWithTheSquareOrTheCubeOfTheBatch) {
+  const auto similarities = [](int b) { return 16 * power(b, 2); };
+  const auto pairs = [](int b) { return 2 * power(b, 2) - 2 * power(b, 1); };
+  const auto triplets = [](int b) { return 4 * power(b, 3); };
+  const PlannedBlocks square = {
+      {0, 0, linear(0, 5000)}, {1, 9, linear(300, 0)}, {2, 6, similarities, 7}, {4, 5, pairs}};
+  PlannedBlocks cube = square;
+  cube.push_back({7, 8, triplets, 8});
+  for (const PlannedBlocks& step : {square, cube}) {
+    const auto model = fit(step, {64, 128, 256});
+    ASSERT_TRUE(model.has_value());
+    for (const int batch_size : {1, 2, 32, 64, 100, 256, 257, 512, 5000, 100'000}) {
+      const auto real = static_cast<double>(testing::peak_bytes(record(step, batch_size)));
+      const Measured peak = peak_at(*model, batch_size);
+      EXPECT_NEAR(peak.value, real, 1e-9 * real) << batch_size;
+      EXPECT_EQ(peak.low, peak.value);
+      EXPECT_EQ(peak.high, peak.value);
+      double sum = 0;
+      for (const double bytes : peak_by_category(*model, batch_size)) sum += bytes;
+      EXPECT_NEAR(sum, real, 1e-9 * real);
+    }
+    const auto largest = largest_batch_within(*model, 256 << 20U, 1 << 24);
+    ASSERT_TRUE(largest.has_value());
+    EXPECT_LE(testing::peak_bytes(record(step, *largest)), std::uint64_t{256} << 20U);
+    EXPECT_GT(testing::peak_bytes(record(step, *largest + 1)), std::uint64_t{256} << 20U);
+  }
+  // Two sizes leave one to check that it is a pure square.
+  EXPECT_EQ(peak_at(*fit({{1, 2, similarities}}, {64, 128}), 1000).value, 16e6);
+}
+
+/// Growth that lies on no polynomial: the interval holds the truth, and what is named for an amount of memory stays in
+/// it.
+TEST(PeakModel, BoundsWhatGrowsOtherwise) {
+  using Bytes = std::function<std::uint64_t(int)>;
+  const auto whole = [](double value) { return static_cast<std::uint64_t>(value); };
+  const std::vector<Bytes> growths = {
+      [&](int b) { return whole(64.0 * b * std::log2(b + 1)); },  // sorting
+      [&](int b) { return whole(9.0 * std::pow(b, 1.5)); },
+      [&](int b) { return 4096 + 16 * power((b + 31) / 32 * 32, 2); },  // padded
+      [&](int b) { return 1000 + 7 * power(b, 1) + 3 * power(b, 2) + 9 * power(b % 7, 1); },
+      [&](int b) { return 512 * ((101 * power(b, 2) + 511) / 512); },  // rounded by an allocator
+      [&](int b) { return 4096 * ((130 * power(b, 1) + 4095) / 4096); },
+      [&](int b) { return whole(0.01 * std::pow(b, 2.7)); },
+  };
+  for (std::size_t i = 0; i < growths.size(); ++i) {
+    const PlannedBlocks step = {{0, 0, linear(0, 50'000)}, {1, 9, linear(300, 0)}, {2, 6, growths[i]}};
+    const auto model = fit(step, {48, 96, 192});
+    ASSERT_TRUE(model.has_value());
+    for (const int batch_size : {24, 60, 150, 193, 250, 384, 1000, 20'000}) {
+      const auto real = static_cast<double>(testing::peak_bytes(record(step, batch_size)));
+      const Measured peak = peak_at(*model, batch_size);
+      EXPECT_LE(peak.low, real * 1.0001) << i << ", " << batch_size;
+      EXPECT_GE(peak.high, real * 0.9999) << i << ", " << batch_size;
+    }
+    const auto largest = largest_batch_within(*model, 256 << 20U, 1 << 24);
+    ASSERT_TRUE(largest.has_value());
+    const auto real = static_cast<double>(testing::peak_bytes(record(step, *largest)));
+    EXPECT_LE(real, 1.05 * (256 << 20U)) << i << ", " << *largest;
   }
 }
 
