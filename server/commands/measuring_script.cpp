@@ -12,8 +12,8 @@ namespace ridgeline::commands {
 namespace {
 
 // Each imports only those before it.
-constexpr std::array<std::string_view, 6> kModules = {"timing", "failure", "operation_key", "operation_times",
-                                                      "machine_limits", "measure_elsewhere"};
+constexpr std::array<std::string_view, 6> kModules = {"timing",          "failure",        "operation_key",
+                                                      "operation_times", "machine_limits", "measure_elsewhere"};
 
 constexpr std::string_view kHead = R"(#!/usr/bin/env python3
 """Times operations of PyTorch on this machine, and writes them as CSV: python3 THIS_FILE --output times.csv.

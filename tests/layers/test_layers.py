@@ -158,7 +158,12 @@ HOMES = [
         ["server/store", "server/worker", "server/profiling", "server/transport", "server/session", "server/methods"]
         + ["server/microbenchmarks"]
         + ["server/commands", "server/main.cpp", "profiler/agent", "server/base/file.cpp", "server/base/task.h"]
-        + ["server/base/own_file.cpp", "server/base/random_digits.cpp", "server/base/result.h"],
+        + [
+            "server/base/machine_limits.cpp",
+            "server/base/own_file.cpp",
+            "server/base/random_digits.cpp",
+            "server/base/result.h",
+        ],
     ),
     (
         r"base/(?:file|lifetime|own_file|random_digits|task)\.h",

@@ -90,7 +90,7 @@ TEST(JsonReport, WritesNullForWhatIsNotFinite) {
   profile.samples_per_second = std::numeric_limits<double>::infinity();
   profile.scale = std::nan("");
   EXPECT_TRUE(to_json(profile)["throughput"]["samplesPerSecond"].is_null());
-  EXPECT_TRUE(to_json(profile)["closure"]["scale"].is_null());
+  EXPECT_EQ(to_json(profile)["closure"]["scale"], 0) << "a null would be refused where the report is read";
 }
 
 TEST(JsonReport, ReplacesInvalidUtf8) {

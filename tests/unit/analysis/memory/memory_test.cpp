@@ -113,7 +113,7 @@ TEST(Categories, OfTheGradientOfAnInputAreGradients) {
   const Analysed analysed(step);
   EXPECT_EQ(analysed.memory.peak_bytes, 1200U);
   for (const MemoryCost& cost : analysed.memory.at_peak) {
-    if (cost.bytes == 400) EXPECT_EQ(cost.category, Category::kGradients);
+    EXPECT_EQ(cost.category == Category::kGradients, cost.bytes == 400);
   }
   EXPECT_TRUE(analysed.memory.gradients.empty()) << "they are no line's parameters'";
 }
