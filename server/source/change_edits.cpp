@@ -186,7 +186,7 @@ Edits optimizer_edits(const SourceTree& tree, std::string_view argument, std::st
                        : Edits(std::move(edits));
 }
 
-// ---- autocast around forward
+// ---- autocast around all that the step computes before backward
 
 /// What the first parameter of a function is called; empty: it has none.
 std::string_view first_parameter(const SourceTree::Content& content, Node function) {
@@ -222,7 +222,11 @@ class Autocast {
     if (backward == statements.end()) {
       return base::error("Where forward ends is not to be seen: `backward()` is not called beside it.");
     }
-    return wrapped(first->span().begin, std::prev(backward)->span().end, backward->span().begin);
+    if (std::any_of(std::next(backward), statements.end(), [&](Node each) { return has(each, true) || has(each, false); })) {
+      return base::error("The step goes on with forward or `backward()` behind the first `backward()`.");
+    }
+    const auto begin = std::find_if(statements.begin(), first, [&](Node each) { return computes(each); });
+    return wrapped(begin->span().begin, std::prev(backward)->span().end, backward->span().begin);
   }
 
  private:
@@ -232,6 +236,21 @@ class Autocast {
               const std::string_view callee = is_call(node) ? content_.text_of(node.field("function")) : "";
               return backward ? callee.ends_with(".backward") : !callee.empty() && callee == model_;
             }).empty();
+  }
+
+  /// Whether autocast may concern a statement before forward, as it did when the change was tried: all but comments and
+  /// calls such as `optimizer.zero_grad()`.
+  bool computes(Node statement) const {
+    if (is_trivia(statement) || statement.is("global_statement") || statement.is("nonlocal_statement")) {
+      return false;
+    }
+    const std::vector<Node> calls = nodes_in(statement, is_call);
+    const bool only_prepares = !calls.empty() && std::ranges::all_of(calls, [&](Node call) {
+      return is_any_of(callee_name(content_, call), {"zero_grad", "train", "eval"});
+    });
+    const std::vector<Node> parts = statement.children();
+    const bool is_docstring = parts.size() == 1 && parts.front().is("string");
+    return !(statement.is("expression_statement") && (only_prepares || is_docstring));
   }
 
   /// A statement that calls both: a loop or a branch may have them in one block.

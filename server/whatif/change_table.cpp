@@ -25,9 +25,12 @@ constexpr ChangeKind of_graph(std::string_view name, std::string_view argument, 
 
 constexpr std::array kChanges = {
     ChangeKind{"bf16-autocast", "", "bfloat16 autocast",
-               "`with torch.autocast(device, dtype=torch.bfloat16):` around forward", "bf16-autocast"},
+               "`with torch.autocast(device, dtype=torch.bfloat16):` around forward and the loss, up to `backward()`",
+               "bf16-autocast"},
     ChangeKind{"fp16-autocast", "", "float16 autocast",
-               "`with torch.autocast(device, dtype=torch.float16):` around forward, and a torch.amp.GradScaler", ""},
+               "`with torch.autocast(device, dtype=torch.float16):` around forward and the loss, up to `backward()`; "
+               "training needs a torch.amp.GradScaler besides, which is not part of the trial",
+               ""},
     ChangeKind{"foreach-optimizer", "", "foreach optimizer", "`foreach=True` for the optimizer", "foreach-optimizer"},
     ChangeKind{.name = "fused-optimizer",
                .argument = "",
@@ -39,7 +42,7 @@ constexpr std::array kChanges = {
                .section = "Daydream 5.1"},
     ChangeKind{"channels-last", "", "channels_last memory format",
                "`.to(memory_format=torch.channels_last)` on the model", "channels-last"},
-    ChangeKind{"compile", "", "torch.compile", "`model = torch.compile(model)`", "compile", false},
+    ChangeKind{"compile", "", "torch.compile", "`model.forward = torch.compile(model.forward)`", "compile", false},
     ChangeKind{"checkpoint", "[MODULE]", "activation checkpointing",
                "`torch.utils.checkpoint.checkpoint(module, x, use_reentrant=False)` for calls of the module",
                "checkpoint"},
@@ -71,7 +74,7 @@ constexpr std::array kChanges = {
     ChangeKind{"threads", "N", "threads inside operations", "`torch.set_num_threads(N)`", "", false},
     ChangeKind{"batch-size", "N", "batch size", "the batch size", ""},
     of_graph("amp", "", "automatic mixed precision",
-             "`with torch.autocast(\"cuda\", dtype=torch.bfloat16):` around forward", amp, "amp", "Daydream 5.1"),
+             "`with torch.autocast(\"cuda\", dtype=torch.bfloat16):` around forward and the loss", amp, "amp", "Daydream 5.1"),
     of_graph(
         "cuda-graphs", "", "CUDA graphs",
         "the step captured by torch.cuda.graph() or torch.compile(mode=\"reduce-overhead\"): inputs of one shape in "

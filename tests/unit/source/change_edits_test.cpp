@@ -172,6 +172,25 @@ TEST(ChangeEdits, WrapForwardAndTheLoss) {
       "        optimizer.step()\n");
 }
 
+TEST(ChangeEdits, WrapAllThatTheTrialHasUnderAutocast) {
+  expect_autocast(
+      "        \"\"\"One step.\"\"\"\n"
+      "        # noise\n"
+      "        model.train()\n"
+      "        noise = images @ mixing\n"
+      "        rebuilt = model(noise)\n"
+      "        loss = F.binary_cross_entropy(rebuilt, images)\n"
+      "        loss.backward()\n",
+      "        \"\"\"One step.\"\"\"\n"
+      "        # noise\n"
+      "        model.train()\n"
+      "        with torch.autocast(\"cpu\", dtype=torch.bfloat16):\n"
+      "            noise = images @ mixing\n"
+      "            rebuilt = model(noise)\n"
+      "            loss = F.binary_cross_entropy(rebuilt, images)\n"
+      "        loss.backward()\n");
+}
+
 TEST(ChangeEdits, WrapInsideALoop) {
   expect_autocast(
       "        for part in images.chunk(2):\n"
@@ -204,6 +223,9 @@ TEST(ChangeEdits, RefuseForwardThatCannotBeWrapped) {
   EXPECT_THAT(
       refused("        with torch.autocast(\"cpu\"):\n            loss = model(images)\n        loss.backward()\n"),
       HasSubstr("refused: The code uses autocast"));
+  EXPECT_THAT(refused("        loss = model(images)\n        loss.backward()\n"
+                      "        other(images).sum().backward()\n"),
+              HasSubstr("refused: The step goes on with forward"));
   std::string without = iteration("        loss = model(images)\n        loss.backward()\n");
   without.replace(0, 12, "import torch as t");
   EXPECT_THAT(changed(without, {"bf16-autocast"}), HasSubstr("refused: The file does not import torch"));
