@@ -266,7 +266,7 @@ int optimize(const OptimizeRequest& request) {
   auto shown = optimized(*job, *known, std::move(space), request, interrupts, begin);
   if (!shown) return refused(shown.error());
   if (!shown->strategies.empty()) {
-    shown->edits = strategy_edits(shown->strategies.front(), files_of(*job), text_of);
+    if (analysis::pays(*shown)) shown->edits = strategy_edits(shown->strategies.front(), files_of(*job), text_of);
   } else {
     shown->warnings.emplace_back(
         "No recomputation of modules of one class, which the model has twice or more, is predicted to fit either. "

@@ -54,7 +54,7 @@ std::string best_text(const OptimizedJob& job) {
   const StrategyStep& best = job.strategies.front();
   const bool is_as_recorded = !best.bucket_bytes.has_value() && best.accumulate == 1 && best.compression == 1 &&
                               best.recompute.modules.empty() && !best.fuse && best.sharding == 0 && best.own.empty();
-  if (is_as_recorded) return "\nNo strategy that was searched is faster than the job as it is.\n";
+  if (is_as_recorded || !pays(job)) return "\nNo strategy that was searched is faster than the job as it is.\n";
   std::string text = fmt::format("\nPredicted: {}\n  for each micro-batch  {}, {}\n  peak of a rank        {}\n",
                                  name_of(best), duration_interval(best.step_ms), speed_interval(best.speed_up),
                                  bytes(static_cast<double>(best.peak_bytes)));

@@ -222,7 +222,8 @@ class Autocast {
     if (backward == statements.end()) {
       return base::error("Where forward ends is not to be seen: `backward()` is not called beside it.");
     }
-    if (std::any_of(std::next(backward), statements.end(), [&](Node each) { return has(each, true) || has(each, false); })) {
+    if (std::any_of(std::next(backward), statements.end(),
+                    [&](Node each) { return has(each, true) || has(each, false); })) {
       return base::error("The step goes on with forward or `backward()` behind the first `backward()`.");
     }
     const auto begin = std::find_if(statements.begin(), first, [&](Node each) { return computes(each); });

@@ -74,7 +74,8 @@ constexpr std::array kChanges = {
     ChangeKind{"threads", "N", "threads inside operations", "`torch.set_num_threads(N)`", "", false},
     ChangeKind{"batch-size", "N", "batch size", "the batch size", ""},
     of_graph("amp", "", "automatic mixed precision",
-             "`with torch.autocast(\"cuda\", dtype=torch.bfloat16):` around forward and the loss", amp, "amp", "Daydream 5.1"),
+             "`with torch.autocast(\"cuda\", dtype=torch.bfloat16):` around forward and the loss", amp, "amp",
+             "Daydream 5.1"),
     of_graph(
         "cuda-graphs", "", "CUDA graphs",
         "the step captured by torch.cuda.graph() or torch.compile(mode=\"reduce-overhead\"): inputs of one shape in "

@@ -61,8 +61,8 @@ def test_the_edit_is_of_the_call_that_makes_the_buckets(recorded: tuple[Path, Pa
     script, file = recorded
     answer = optimized(file)
     size = answer["predicted"][0]["bucketBytes"]
-    if size is None:
-        assert answer["edits"] == [], "the job as it is is the fastest"
+    if size is None or answer["predicted"][0]["speedUp"]["value"] < 1.005:
+        assert answer["edits"] == [], "nothing pays"
         return
     edit = answer["edits"][0]
     call = "    model = DistributedDataParallel(net, bucket_cap_mb={})"

@@ -60,4 +60,12 @@ struct OptimizedJob {
   std::vector<std::string> warnings;
 };
 
+/// Whether the fastest strategy is worth an edit: it is faster as figures are shown, to hundredths, or the job as it is
+/// does not fit.
+inline bool pays(const OptimizedJob& job) {
+  constexpr double kRounding = 0.005;
+  const bool does_not_fit = job.memory_bytes.has_value() && job.peak_bytes > *job.memory_bytes;
+  return !job.strategies.empty() && (does_not_fit || job.strategies.front().speed_up.value >= 1 + kRounding);
+}
+
 }  // namespace ridgeline::analysis
