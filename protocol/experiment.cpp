@@ -172,6 +172,8 @@ Tried tried_from(const Json& message) {
   if (const auto drift = optional_member<double>(message, "lossDrift")) {
     tried.loss_drift = *drift < 0 ? std::numeric_limits<double>::infinity() : *drift;
   }
+  tried.seed_drift = optional_member<double>(message, "seedDrift");
+  require(!tried.seed_drift || *tried.seed_drift >= 0, "seedDrift: negative");
   tried.together_because = reason_of(message, "togetherBecause");
   return tried;
 }

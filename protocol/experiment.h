@@ -112,6 +112,8 @@ struct Tried {
   /// The largest relative difference between the losses of the first steps; infinity: a loss is not a number any more.
   /// Absent: nothing to compare.
   std::optional<double> loss_drift;
+  /// The same of the unchanged step with another seed: 0 where nothing in it is random. Absent: not known.
+  std::optional<double> seed_drift{};
   /// Why both sides were timed in one process, although each should have had processes of its own; mostly empty.
   std::string together_because{};
 };

@@ -166,6 +166,7 @@ analysis::TriedChange describe_trial(const protocol::Tried& tried) {
   described.unchanged_peak_bytes = tried.unchanged_peak_bytes;
   described.changed_peak_bytes = tried.changed_peak_bytes;
   described.loss_drift = tried.loss_drift;
+  described.seed_drift = tried.seed_drift;
   return described;
 }
 

@@ -111,7 +111,7 @@ def _page_faults(entry: EntryPoint, request: dict[str, Any]) -> dict[str, Any]:
     """In a process that has run no step."""
     import torch
 
-    torch.manual_seed(SEED)
+    trial.set_seed(SEED)
     parts = changes.build(entry, request["change"], entry.batch_size)
 
     def step() -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import math
+import random
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter, perf_counter_ns
@@ -31,6 +34,8 @@ _PATIENCE = 3  # times the seconds: then a slow step is timed in the fewest roun
 _WARMUP = 3
 _PROCESSES, _ROUNDS_OF_PROCESS = 2, 3  # of each side, where each turn is a process of its own
 _DRIFT_STEPS = 5  # whose losses are compared
+_OTHER_SEEDS = 3
+_SEEDS_SECONDS = 20.0
 
 
 def attempt(
@@ -41,11 +46,12 @@ def attempt(
     requests: list[list[str]] = spec["changes"]
     reporter.progress("try", 0.0, "Running the unchanged step")
     unchanged = _observed(entry, [], recorder)
+    seed_drift = _seed_drift(unchanged, entry, recorder)
     observed: dict[int, _Observed] = {}
 
     def compare(index: int) -> dict[str, Any]:
         observed[index] = _observed(entry, requests[index], recorder)
-        return _compared(unchanged, observed[index])
+        return _compared(unchanged, observed[index]) | {"seedDrift": seed_drift}
 
     found: dict[int, dict[str, Any]] = {}
     for index, request in enumerate(requests):
@@ -82,20 +88,20 @@ def _or_reason(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 class _Observed:
     """A step that ran a few times: its peak, and the mean loss of each run."""
 
-    peak_bytes: int
+    held_bytes: int  # before it was built: what importing the script holds, and what the steps before left
+    peak_bytes: int  # without that
     samples: int
     losses: list[float]
     last: Sampled  # run
     on_host: bool
 
 
-def _observed(entry: EntryPoint, request: list[str], recorder: Recorder) -> _Observed:
-    import torch
-
+def _observed(entry: EntryPoint, request: list[str], recorder: Recorder, seed: int = SEED) -> _Observed:
+    """`seed`: of the steps. Their weights and inputs are always those of SEED."""
     forget_workspaces()
     parts, device, begin = build_observed(entry, request, recorder)
-    ((before, _),) = recorder.alive_bytes([begin])
-    torch.manual_seed(SEED)
+    ((held, _),) = recorder.alive_bytes([begin])
+    set_seed(seed)
     losses, peak = [], 0
     for _ in range(_DRIFT_STEPS):
         recorder.forget_freed()
@@ -104,19 +110,45 @@ def _observed(entry: EntryPoint, request: list[str], recorder: Recorder) -> _Obs
         with _losses_into(values), parts.surroundings():
             parts.function(*parts.inputs)
         last = Sampled(parts.samples, warmup_ns=[perf_counter_ns() - start], page_faults=page_faults() - faults)
-        peak = recorder.peak_bytes() - before
+        peak = recorder.peak_bytes() - held
         losses += [sum(values) / len(values)] if values else []
-    return _Observed(peak, parts.samples, losses, last, device.is_host)
+    return _Observed(held, peak, parts.samples, losses, last, device.is_host)
+
+
+def _seed_drift(unchanged: _Observed, entry: EntryPoint, recorder: Recorder) -> float | None:
+    """How far the losses of the unchanged step differ with other random numbers in its steps, such as those of dropout:
+    no change can be blamed for as much. None where that is not known, or would take too long."""
+    runs = [unchanged.losses]
+    drift = None
+    end = perf_counter() + _SEEDS_SECONDS
+    took = _DRIFT_STEPS * unchanged.last.estimate_ns / 1e9
+    for number in range(1, 1 + _OTHER_SEEDS):
+        start = perf_counter()
+        if start + took > end:
+            break
+        runs.append(_observed(entry, [], recorder, SEED + number).losses)
+        gc.collect()
+        took = perf_counter() - start
+        drift = largest_drift(runs)
+        if not drift:  # nothing in the step is random, or there is nothing to compare
+            break
+    return drift
+
+
+def largest_drift(runs: list[list[float]]) -> float | None:
+    """The largest relative difference between the losses of any two runs of a step; None where two cannot be
+    compared."""
+    drifts = [_drift(one, other) for one, other in itertools.permutations(runs, 2)]
+    known = [drift for drift in drifts if drift is not None and drift >= 0]
+    return max(known) if known and len(known) == len(drifts) else None
 
 
 def build_observed(entry: EntryPoint, request: list[str], recorder: Recorder) -> tuple[Parts, Device, int]:
     """A changed step, the device that it is on, whose memory is observed from now on, and the moment before it was
     built, for alive_bytes()."""
-    import torch
-
     recorder.forget_freed()
     begin = recorder.moment()
-    torch.manual_seed(SEED)
+    set_seed(SEED)
     parts = changes.build(entry, request, entry.batch_size)
     device = device_of(parts)
     recorder.observe_memory_of(device)
@@ -125,8 +157,9 @@ def build_observed(entry: EntryPoint, request: list[str], recorder: Recorder) ->
 
 def _compared(unchanged: _Observed, changed: _Observed) -> dict[str, Any]:
     return {
-        "unchangedPeakBytes": unchanged.peak_bytes,
-        "changedPeakBytes": changed.peak_bytes,
+        # Both with what importing the script holds, as the peak of a profile.
+        "unchangedPeakBytes": unchanged.held_bytes + unchanged.peak_bytes,
+        "changedPeakBytes": unchanged.held_bytes + changed.peak_bytes,
         "unchangedBatchSize": unchanged.samples,
         "changedBatchSize": changed.samples,
         "lossDrift": _drift(unchanged.losses, changed.losses),
@@ -155,9 +188,7 @@ class _Side:
     """A step that is timed: the unchanged one, or a changed one. Warm once it is made."""
 
     def __init__(self, entry: EntryPoint, request: list[str]) -> None:
-        import torch
-
-        torch.manual_seed(SEED)
+        set_seed(SEED)
         self._parts = changes.build(entry, request, entry.batch_size)
         self._device = device_of(self._parts)
         self.estimate_ns = max(1, min(_times_of(self._parts, self._device, _WARMUP)))
@@ -210,10 +241,8 @@ def _timed_apart(
 
 def time_apart(spec: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
     """In a process that has run nothing: times the step with the change of the request, as time_rounds() has it."""
-    import torch
-
     entry = load_entry_point(spec)
-    torch.manual_seed(SEED)
+    set_seed(SEED)
     parts = changes.build(entry, request["change"], entry.batch_size)
     device = device_of(parts)
     seconds = float(spec["experiment"]["seconds"])
@@ -244,6 +273,16 @@ def _drift(unchanged: list[float], changed: list[float]) -> float | None:
     if not all(map(math.isfinite, changed)):
         return -1.0
     return max(abs(b - a) / max(abs(a), 1e-12) for a, b in zip(unchanged, changed, strict=True))
+
+
+def set_seed(seed: int) -> None:
+    """Of torch, of Python's `random`, and of NumPy where it is loaded."""
+    import torch
+
+    torch.manual_seed(seed)
+    random.seed(seed)
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed(seed)
 
 
 class _losses_into:  # noqa: N801 - a context manager

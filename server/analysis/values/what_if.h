@@ -15,6 +15,22 @@ struct SpeedUp {
   double high = 1;  ///< likewise
 };
 
+/// What an interval says once it is rounded as it is shown, to hundredths.
+enum class Direction : std::uint8_t {
+  kFaster,
+  kSlower,
+  kSame,     ///< both ends are 1.00
+  kUnclear,  ///< one end is faster and one slower: neither a gain nor a loss
+};
+
+inline Direction direction_of(const SpeedUp& speed_up) {
+  constexpr double kRounding = 0.005;
+  const bool may_be_slower = speed_up.low < 1 - kRounding;
+  const bool may_be_faster = speed_up.high >= 1 + kRounding;
+  return may_be_slower ? (may_be_faster ? Direction::kUnclear : Direction::kSlower)
+                       : (may_be_faster ? Direction::kFaster : Direction::kSame);
+}
+
 /// From the graph of the step and the times of operations; the changed step was not run.
 struct PredictedChange {
   SpeedUp speed_up;
@@ -24,6 +40,8 @@ struct PredictedChange {
   /// Share of the changed part's time that is of operations measured alone on this machine; the rest is assumed.
   double measured_share = 1;
   bool by_rule = false;  ///< all of it, or a part: on the graph of the step, by a rule that guesses
+  /// `speed_up` before its interval was widened by what predictions of other models missed; absent: it was not.
+  std::optional<SpeedUp> uncalibrated{};
 };
 
 /// The changed step ran in turns with the unchanged one.
@@ -35,6 +53,8 @@ struct TriedChange {
   std::uint64_t changed_peak_bytes = 0;
   /// Largest relative difference of the losses of the first steps; infinity: a loss that is not a number any more.
   std::optional<double> loss_drift;
+  /// The same of the unchanged step with another seed; 0: nothing in it is random; absent: not known.
+  std::optional<double> seed_drift{};
 };
 
 struct ChangeAnswer {
@@ -44,8 +64,11 @@ struct ChangeAnswer {
   std::string reason;               ///< why it does not apply, or cannot be predicted; mostly empty
   std::optional<PredictedChange> predicted{};
   std::optional<TriedChange> tried{};
-  std::string not_tried{};      ///< why trying failed; mostly empty
-  bool can_be_written = false;  ///< as an edit of the entry file; only editors are told
+  std::string not_predicted{};                ///< why there is no prediction of a change that applies; mostly empty
+  std::optional<std::uint64_t> peak_bytes{};  ///< predicted, where the time is not
+  std::string not_tried{};                    ///< why trying failed; mostly empty
+  bool can_be_tried = false;                  ///< the runner can make it
+  bool can_be_written = false;                ///< as an edit of the entry file; only editors are told
 };
 
 /// A change that may make a batch size fit into memory.
@@ -80,8 +103,14 @@ struct WhatIf {
   double step_ms = 0;  ///< measured
   std::uint64_t peak_bytes = 0;
   std::string device;
-  int operations = 0;                 ///< distinct ones in the unchanged step and in the changed ones
-  int operations_measured = 0;        ///< of those, timed for this answer; the others were known
+  int operations = 0;           ///< distinct ones in the unchanged step and in the changed ones
+  int operations_measured = 0;  ///< of those, timed for this answer; the others were known
+  /// Whose predictions the intervals were widened by, and the share of such models that they are made to hold for; 0:
+  /// they were not, and are of 95 %.
+  int calibration_models = 0;
+  double calibration_level = 0;
+  /// Trying the changes that can be, and were not, is likely to take; absent: there is none.
+  std::optional<double> try_seconds{};
   std::vector<ChangeAnswer> changes;  ///< those that apply first, most speed-up first
   std::vector<std::string> warnings;
 };
