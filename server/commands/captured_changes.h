@@ -2,6 +2,7 @@
 // answer follows. For the commands what-if and predict.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,10 +27,15 @@ struct CapturedAnswer {
   int disturbed = 0;  ///< operations that other processes disturbed while they were timed
 };
 
-/// Each request has a change that the runner makes (whatif::parts_of). A failure is written to stderr.
+/// A change's first prediction, from the times of what differs; with all times it may change a little.
+using ShowFirst = std::function<void(const analysis::ChangeAnswer&)>;
+
+/// Each request has a change that the runner makes (whatif::parts_of). A failure is written to stderr. `show`, where it
+/// is given, is called for each request as soon as what differs was timed: those first that have least of it.
 base::Result<CapturedAnswer, ExitCode> predict_captured(const CapturedChanges& asked,
                                                         const std::vector<protocol::ChangeRequest>& requests,
-                                                        const whatif::UserChanges& user = {});
+                                                        const whatif::UserChanges& user = {},
+                                                        const ShowFirst& show = {});
 
 /// What a reader of such an answer must know; empty: nothing. `measured` includes the disturbed ones.
 std::string disturbed_text(int disturbed, int measured);

@@ -1,6 +1,8 @@
 #include "commands/operation_times.h"
 
+#include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -56,11 +58,23 @@ base::Result<profiling::TimesForAnswer, ExitCode> times_of_operations(EntryRuns&
                                                                       const operations::Conditions& conditions,
                                                                       const std::vector<std::string>& keys,
                                                                       double seconds) {
-  auto table = open_table(runs.target().cache);
   profiling::TimesForAnswer timed;
-  std::vector<std::string> unknown = keys;
+  if (const auto added = add_times_of_operations(runs, conditions, keys, seconds, timed); !added) {
+    return added.error();
+  }
+  return timed;
+}
+
+base::Result<void, ExitCode> add_times_of_operations(EntryRuns& runs, const operations::Conditions& conditions,
+                                                     const std::vector<std::string>& keys, double seconds,
+                                                     profiling::TimesForAnswer& timed) {
+  auto table = open_table(runs.target().cache);
+  const bool is_first = timed.measured == 0;
+  std::vector<std::string> unknown;
+  std::ranges::copy_if(keys, std::back_inserter(unknown),
+                       [&](const std::string& key) { return !timed.known.contains(key); });
   if (table.has_value()) {
-    auto missing = profiling::unknown_operations(*table, conditions, keys, timed.known);
+    auto missing = profiling::unknown_operations(*table, conditions, unknown, timed.known);
     if (missing) {
       unknown = std::move(*missing);
     } else {
@@ -68,7 +82,7 @@ base::Result<profiling::TimesForAnswer, ExitCode> times_of_operations(EntryRuns&
     }
   }
   for (int attempt = 0; attempt < profiling::kMostMeasurements && !unknown.empty(); ++attempt) {
-    const std::vector<std::string> asked = profiling::with_references(unknown, timed.known);
+    const std::vector<std::string> asked = is_first ? profiling::with_references(unknown, timed.known) : unknown;
     auto findings =
         run_experiment(runs, {.kind = protocol::Experiment::Kind::kMeasure, .operations = asked, .seconds = seconds});
     if (!findings) {
@@ -76,7 +90,7 @@ base::Result<profiling::TimesForAnswer, ExitCode> times_of_operations(EntryRuns&
     }
     keep(table, conditions, profiling::take_times(*findings, timed, asked, unknown));
   }
-  return timed;
+  return {};
 }
 
 }  // namespace ridgeline::commands

@@ -23,4 +23,10 @@ base::Result<profiling::TimesForAnswer, ExitCode> times_of_operations(EntryRuns&
                                                                       const std::vector<std::string>& keys,
                                                                       double seconds);
 
+/// The same, added to what is `timed` already. References among the known ones are only timed again for the first of
+/// one answer: what follows comes soon after it.
+base::Result<void, ExitCode> add_times_of_operations(EntryRuns& runs, const operations::Conditions& conditions,
+                                                     const std::vector<std::string>& keys, double seconds,
+                                                     profiling::TimesForAnswer& timed);
+
 }  // namespace ridgeline::commands

@@ -1,6 +1,7 @@
 #include "commands/what_if.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
@@ -20,6 +21,7 @@
 #include "commands/what_if_requests.h"
 #include "commands/what_if_trace.h"
 #include "profiling/what_if.h"
+#include "protocol/shown_text.h"
 #include "report/what_if.h"
 #include "whatif/change_table.h"
 #include "worker/interpreter.h"
@@ -96,11 +98,13 @@ class Asking {
 
   /// Predicts requests of which the runner makes at least one change.
   base::Result<analysis::WhatIf, ExitCode> predict_by_capture(const std::vector<ChangeRequest>& requests) {
-    auto found =
-        predict_captured({runs_, base_, environment_, options_.measure_seconds}, requests, wanted_.user_changes);
+    const bool shows = options_.output->format == "text";
+    auto found = predict_captured({runs_, base_, environment_, options_.measure_seconds}, requests,
+                                  wanted_.user_changes, shows ? ShowFirst(show_first) : ShowFirst());
     if (!found) {
       return found.error();
     }
+    profiling::judge_predictions(found->answer);
     measured_ += found->answer.operations_measured;
     disturbed_ += found->disturbed;
     found->answer.operations_measured = measured_;
@@ -173,6 +177,14 @@ class Asking {
   }
 
  private:
+  /// To stderr, before the whole answer is there.
+  static void show_first(const analysis::ChangeAnswer& row) {
+    const std::string text = !row.reason.empty()         ? "left out: " + row.reason
+                             : row.predicted.has_value() ? "predicted " + report::predicted_text(row)
+                                                         : "not predicted: " + row.not_predicted;
+    write_to_error(protocol::printable(fmt::format("{}: {}", fmt::join(row.change, " + "), text)) + "\n");
+  }
+
   /// Whether the runner makes all of it.
   static bool runs(const ChangeRequest& request) {
     return std::ranges::all_of(request, [](const std::string& change) {
@@ -278,6 +290,7 @@ int run_on_entry(const WhatIfOptions& options, WantedChanges wanted) {
       return tried.error().value;
     }
   }
+  answer->try_seconds = profiling::seconds_to_try(*answer, options.try_seconds);
   return write_out(rendered_what_if(*answer, *options.output), *options.output);
 }
 

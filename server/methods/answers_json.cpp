@@ -82,9 +82,9 @@ Json applied_json(const std::optional<AppliedChange>& applied) {
   }
   const analysis::ChangeAnswer& answer = applied->answer;
   return {{"title", answer.title},
-          {"predictedText", answer.predicted ? report::speed_up_text(answer.predicted->speed_up) : ""},
-          {"triedText", answer.tried ? report::speed_up_text(answer.tried->speed_up) : ""},
-          {"measuredText", report::speed_up_text(applied->measured)}};
+          {"predictedText", report::predicted_text(answer)},
+          {"triedText", report::tried_text(answer)},
+          {"measuredText", report::measured_text(applied->measured)}};
 }
 
 struct AnsweredLine {

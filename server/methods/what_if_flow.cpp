@@ -4,7 +4,9 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,7 +16,9 @@
 #include "profiling/kept_profiles.h"
 #include "profiling/other_devices.h"
 #include "profiling/source_text.h"
+#include "report/what_if.h"
 #include "source/change_edits.h"
+#include "whatif/calibration.h"
 #include "whatif/change_table.h"
 #include "worker/machine.h"
 
@@ -36,7 +40,11 @@ profiling::RunFailure failure(FailureKind kind, std::string message) {
 }
 
 analysis::ChangeAnswer unknown_row(const ChangeRequest& change) {
-  return {change, whatif::title_of(change), whatif::takes_of(change), {}, {}, {}, {}};
+  return {.change = change,
+          .title = whatif::title_of(change),
+          .takes = whatif::takes_of(change),
+          .reason = {},
+          .can_be_tried = true};
 }
 
 /// The table, or nothing: then all operations are measured. Reads and writes files.
@@ -56,6 +64,7 @@ struct WhatIfFlow::Asking {
   std::unique_ptr<ProgressBar> bar{};
   profiling::ProfileQueue::Ticket ticket = 0;  ///< of the run that goes on
   bool is_cancelled = false;
+  std::string first_text{};  ///< what is known before the whole answer; mostly empty
 };
 
 struct WhatIfFlow::Times : profiling::TimesForAnswer {};
@@ -186,7 +195,9 @@ base::Task<profiling::ExperimentOutcome> WhatIfFlow::run(std::shared_ptr<Asking>
   const bool vouches = editor_vouches(asking->workspace.session().client().options);
   const auto show = [weak = std::weak_ptr(asking)](const protocol::Progress& step) {
     if (const auto shown = weak.lock()) {
-      shown->bar->show(step);
+      protocol::Progress named = step;
+      named.message += shown->first_text.empty() ? "" : " (" + shown->first_text + ")";
+      shown->bar->show(named);
     }
   };
   auto running = asking->workspace.while_open(
@@ -232,8 +243,53 @@ base::Task<base::Result<std::shared_ptr<WhatIfFlow::Times>, profiling::RunFailur
   co_return times;
 }
 
+base::Task<void> WhatIfFlow::show_first(std::shared_ptr<Asking> asking, std::vector<ChangeRequest> changes) {
+  std::vector<ChangeRequest> of_optimizers;
+  std::ranges::copy_if(changes, std::back_inserter(of_optimizers),
+                       [](const ChangeRequest& change) { return whatif::kind_of(change) == "optimizer"; });
+  if (of_optimizers.empty() || of_optimizers.size() == changes.size()) {
+    co_return;
+  }
+  auto capturing = run(asking, {.kind = Experiment::Kind::kCapture, .changes = of_optimizers});
+  const profiling::ExperimentOutcome findings = co_await std::move(capturing);
+  if (!findings || findings->captured.empty() || !findings->captured.front().step) {
+    co_return;  // the whole answer says why
+  }
+  std::set<std::string> keys;
+  for (const protocol::Captured& changed : findings->captured) {
+    if (changed.step) {
+      const auto differ = profiling::operations_that_differ(*findings->captured.front().step, *changed.step);
+      keys.insert(differ.begin(), differ.end());
+    }
+  }
+  auto timing = times_of(asking, {keys.begin(), keys.end()});
+  const auto times = co_await std::move(timing);
+  if (!times) {
+    co_return;
+  }
+  const auto answer = [base = asking->known->figures->made().what_if, of_optimizers, captured = findings->captured,
+                       known = (*times)->known] {
+    analysis::WhatIf first = profiling::answer_what_if(*base, of_optimizers, captured, known);
+    profiling::judge_predictions(first);
+    return first;
+  };
+  auto answering = asking->workspace.while_open(entries_.compute(answer));
+  const analysis::WhatIf first = co_await std::move(answering);
+  std::string text;
+  for (const analysis::ChangeAnswer& row : first.changes) {
+    if (row.predicted.has_value()) {
+      text += (text.empty() ? "" : "; ") + row.title + ": " + report::predicted_text(row);
+    }
+  }
+  if (!text.empty()) {
+    asking->first_text = std::move(text);
+  }
+}
+
 base::Task<base::Result<void, profiling::RunFailure>> WhatIfFlow::predict(std::shared_ptr<Asking> asking,
                                                                           std::vector<ChangeRequest> changes) {
+  auto first = show_first(asking, changes);
+  co_await std::move(first);
   auto capturing = run(asking, {.kind = Experiment::Kind::kCapture, .changes = changes});
   const profiling::ExperimentOutcome findings = co_await std::move(capturing);
   if (!findings) {
@@ -245,7 +301,11 @@ base::Task<base::Result<void, profiling::RunFailure>> WhatIfFlow::predict(std::s
     co_return times.error();
   }
   const auto answer = [base = asking->known->figures->made().what_if, changes, captured = findings->captured,
-                       known = (*times)->known] { return profiling::answer_what_if(*base, changes, captured, known); };
+                       known = (*times)->known] {
+    analysis::WhatIf made = profiling::answer_what_if(*base, changes, captured, known);
+    profiling::judge_predictions(made);
+    return made;
+  };
   auto answering = asking->workspace.while_open(entries_.compute(answer));
   analysis::WhatIf predicted = co_await std::move(answering);
   const bool is_disturbed = (*times)->disturbed > 0;
@@ -258,6 +318,8 @@ base::Task<base::Result<void, profiling::RunFailure>> WhatIfFlow::predict(std::s
   }
   auto writing = write(asking, changes);
   co_await std::move(writing);
+  asking->known->calibration_models = predicted.calibration_models;
+  asking->known->calibration_level = predicted.calibration_level;
   asking->known->operations_measured += (*times)->measured;
   asking->known->operations = std::max(asking->known->operations, predicted.operations);
   co_return base::Result<void, profiling::RunFailure>();
@@ -342,6 +404,9 @@ base::Task<WhatIfEnd> WhatIfFlow::ask(Workspace& workspace, std::string uri, std
   }
   answer.operations = of->operations;
   answer.operations_measured = of->operations_measured;
+  answer.calibration_models = of->calibration_models;
+  answer.calibration_level = of->calibration_level;
+  answer.try_seconds = profiling::seconds_to_try(answer, kTrySeconds);
   if (is_disturbed) {
     answer.warnings.emplace_back(
         "Other processes ran while operations were timed: predictions are less certain. Profile and ask again on a "

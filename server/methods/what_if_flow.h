@@ -67,6 +67,8 @@ class WhatIfFlow {
     std::map<protocol::ChangeRequest, Row> rows;
     int operations = 0;           ///< distinct ones, in all steps
     int operations_measured = 0;  ///< of those, timed for these rows
+    int calibration_models = 0;   ///< as analysis::WhatIf has them
+    double calibration_level = 0;
   };
   /// What was known of an entry before it changed.
   struct Before {
@@ -86,6 +88,8 @@ class WhatIfFlow {
   base::Task<Ready> prepare(Workspace& workspace, std::string entry, protocol::Json params,
                             session::CancelToken cancel);
   base::Task<profiling::ExperimentOutcome> run(std::shared_ptr<Asking> asking, protocol::Experiment experiment);
+  /// Shows what changes of optimizers bring, which needs little time, on the progress bar.
+  base::Task<void> show_first(std::shared_ptr<Asking> asking, std::vector<protocol::ChangeRequest> changes);
   /// Adds the rows of `changes` to what is known; the failure when nothing was found.
   base::Task<base::Result<void, profiling::RunFailure>> predict(std::shared_ptr<Asking> asking,
                                                                 std::vector<protocol::ChangeRequest> changes);

@@ -7,9 +7,12 @@
 #include <utility>
 #include <variant>
 
+#include <fmt/format.h>
+
 #include "analysis/attribution/compiled_regions.h"
 #include "analysis/time/models.h"
 #include "graph/from_recording.h"
+#include "whatif/calibration.h"
 #include "whatif/change_table.h"
 #include "whatif/predict_change.h"
 
@@ -19,6 +22,15 @@ namespace {
 
 constexpr double kNsPerMs = 1e6;
 constexpr const char* kNoTime = "there was no time left";
+/// Of what changes, that a prediction has to have measured.
+constexpr double kLeastMeasured = 0.5;
+// As trial.py has them.
+constexpr double kTrialRound = 0.05;  ///< seconds
+constexpr double kFewestTrialRounds = 3;
+constexpr double kTrialRounds = 12;
+constexpr double kTrialSteps = 8;  ///< for memory and losses, and to warm up
+/// Of a step that is built anew, besides: measured on small models.
+constexpr double kBuildSeconds = 0.3;
 
 /// From the middle of the step's interval to its ends.
 double noise_of(const analysis::Measured& step) { return step.low > 0 ? std::sqrt(step.high / step.low) - 1 : 0; }
@@ -55,11 +67,19 @@ double gain(const analysis::ChangeAnswer& answer) {
   if (answer.tried.has_value()) {
     return answer.tried->speed_up.value;
   }
-  return answer.predicted.has_value() ? answer.predicted->speed_up.value : 0;
+  if (!answer.predicted.has_value()) {
+    return 0;
+  }
+  const analysis::SpeedUp& predicted = answer.predicted->speed_up;
+  return analysis::direction_of(predicted) == analysis::Direction::kUnclear ? 1 : predicted.value;
 }
 
 analysis::ChangeAnswer row_of(const protocol::ChangeRequest& change) {
-  return {.change = change, .title = whatif::title_of(change), .takes = whatif::takes_of(change), .reason = {}};
+  return {.change = change,
+          .title = whatif::title_of(change),
+          .takes = whatif::takes_of(change),
+          .reason = {},
+          .can_be_tried = whatif::parts_of(change).graph.empty()};
 }
 
 base::Result<whatif::GraphBasis> basis_on_graph(const WhatIfBase& base) {
@@ -156,6 +176,39 @@ std::vector<std::string> operations_of(const std::vector<protocol::Captured>& ca
       keys.insert(each.step->keys.begin(), each.step->keys.end());
     }
   }
+  return {keys.begin(), keys.end()};
+}
+
+std::vector<std::string> operations_that_differ(const protocol::CapturedStep& unchanged,
+                                                const protocol::CapturedStep& changed) {
+  std::map<std::string_view, int> more;  // by key
+  const auto count = [&](const protocol::CapturedStep& step, int by) {
+    for (const protocol::CapturedOperation& operation : step.operations) {
+      if (operation.key >= 0) more[step.keys[static_cast<std::size_t>(operation.key)]] += by;
+    }
+  };
+  count(changed, 1);
+  count(unchanged, -1);
+  std::set<std::string> keys;
+  std::set<std::string_view> names;
+  const auto each = [](const protocol::CapturedStep& step, const auto& visit) {
+    for (const protocol::CapturedOperation& operation : step.operations) {
+      if (operation.key >= 0) {
+        visit(step.keys[static_cast<std::size_t>(operation.key)], step.names[static_cast<std::size_t>(operation.name)]);
+      }
+    }
+  };
+  for (const protocol::CapturedStep* step : {&unchanged, &changed}) {
+    each(*step, [&](const std::string& key, const std::string& name) {
+      if (more[key] != 0) {
+        keys.insert(key);
+        names.insert(name);
+      }
+    });
+  }
+  each(unchanged, [&](const std::string& key, const std::string& name) {
+    if (names.contains(name)) keys.insert(key);
+  });
   return {keys.begin(), keys.end()};
 }
 
@@ -314,6 +367,8 @@ analysis::WhatIf answer_what_if(const WhatIfBase& base, const std::vector<protoc
       } else {
         row.reason = predicted.error().message();
       }
+    } else {
+      row.not_predicted = "what it does is not known before it runs";
     }
     answer.changes.push_back(std::move(row));
   }
@@ -334,6 +389,43 @@ std::vector<analysis::ChangeAnswer> answers_on_graph(const WhatIfBase& base,
     }
   }
   return answers;
+}
+
+void judge_predictions(analysis::WhatIf& answer) {
+  for (analysis::ChangeAnswer& row : answer.changes) {
+    const whatif::RequestParts parts = whatif::parts_of(row.change);
+    if (!row.predicted.has_value() || parts.runner.empty()) {
+      continue;
+    }
+    analysis::PredictedChange& predicted = *row.predicted;
+    if (predicted.measured_share < kLeastMeasured) {
+      row.not_predicted =
+          fmt::format("{:.0f} % of what changes was not measured", 100 * (1 - predicted.measured_share));
+      row.peak_bytes = predicted.peak_bytes;
+      row.predicted.reset();
+      continue;
+    }
+    predicted.uncalibrated = predicted.speed_up;
+    predicted.speed_up = whatif::calibrated(predicted.speed_up, parts.runner, predicted.measured_share);
+    answer.calibration_models = whatif::calibration_models();
+    answer.calibration_level = whatif::calibrated_level();
+  }
+  sort_by_gain(answer);
+}
+
+std::optional<double> seconds_to_try(const analysis::WhatIf& answer, double seconds) {
+  const double step = answer.step_ms / 1e3;
+  const auto to_try = std::ranges::count_if(answer.changes, [](const analysis::ChangeAnswer& row) {
+    return row.reason.empty() && row.can_be_tried && !row.tried.has_value() && row.not_tried.empty();
+  });
+  if (to_try == 0) {
+    return std::nullopt;
+  }
+  // Of each side a round has an iteration that is not timed and kTrialRound of others, at least one.
+  const double round = 2 * (step + std::max(kTrialRound, step));
+  const double rounds = std::clamp(seconds / round, kFewestTrialRounds, kTrialRounds);
+  return static_cast<double>(to_try) * (kTrialSteps * step + rounds * round + kBuildSeconds) + 2 * kTrialSteps * step +
+         kBuildSeconds;
 }
 
 void add_trials(analysis::WhatIf& answer, const std::vector<protocol::ChangeRequest>& changes,

@@ -46,6 +46,11 @@ whatif::PeakAlone peak_alone(const KnownTimes& known);
 /// The operations of captured steps, each once.
 std::vector<std::string> operations_of(const std::vector<protocol::Captured>& captured);
 
+/// Those that a first prediction of a changed step needs: what only one of both steps has, or has more often, and what
+/// the unchanged step has of the same names.
+std::vector<std::string> operations_that_differ(const protocol::CapturedStep& unchanged,
+                                                const protocol::CapturedStep& changed);
+
 /// Of those, the ones that the table does not know; the others are added to `known`.
 base::Result<std::vector<std::string>> unknown_operations(operations::OperationTable& table,
                                                           const operations::Conditions& conditions,
@@ -120,11 +125,20 @@ analysis::WhatIf answer_what_if(const WhatIfBase& base, const std::vector<protoc
                                 const std::vector<protocol::Captured>& captured, const KnownTimes& known,
                                 const whatif::UserChanges& user = {});
 
+/// What a what-if answer shows of its predictions: intervals are widened by what predictions of other models missed
+/// (whatif::calibrated), and a change of which more than half was not measured has none.
+void judge_predictions(analysis::WhatIf& answer);
+
+/// Seconds that trying those of `answer` is likely to take that can be tried and were not, but for what torch.compile
+/// takes to compile; absent: there is none. `seconds`: Experiment::seconds. See trial.py.
+std::optional<double> seconds_to_try(const analysis::WhatIf& answer, double seconds);
+
 /// Adds to the answers of `changes`, by request, what trying them found (protocol::Tried::change is the index).
 void add_trials(analysis::WhatIf& answer, const std::vector<protocol::ChangeRequest>& changes,
                 const std::vector<protocol::Tried>& tried);
 
-/// Those that apply first; by what was tried, else by what is predicted.
+/// Those that apply first; by what was tried, else by what is predicted, where unclear counts as no change. Those of
+/// which nothing is known come last.
 void sort_by_gain(analysis::WhatIf& answer);
 
 }  // namespace ridgeline::profiling

@@ -53,11 +53,14 @@ class Axis {
   double ends_ = std::log(1.1);
 };
 
-std::string drawn(const Axis& axis, const SpeedUp& speed_up, std::string_view kind, int y) {
-  return fmt::format(
-      "<g class=\"{}\"><line x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{}\" y2=\"{}\" stroke-width=\"3\"/>"
-      "<circle cx=\"{:.1f}\" cy=\"{}\" r=\"4\"/></g>",
-      kind, axis.at(speed_up.low), axis.at(speed_up.high), y, y, axis.at(speed_up.value), y);
+bool is_undecided(const SpeedUp& speed_up) { return analysis::direction_of(speed_up) == analysis::Direction::kUnclear; }
+
+/// `middle`: with a dot there.
+std::string drawn(const Axis& axis, const SpeedUp& speed_up, bool middle, std::string_view kind, int y) {
+  const std::string dot =
+      middle ? fmt::format("<circle cx=\"{:.1f}\" cy=\"{}\" r=\"4\"/>", axis.at(speed_up.value), y) : "";
+  return fmt::format("<g class=\"{}\"><line x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{}\" y2=\"{}\" stroke-width=\"3\"/>{}</g>",
+                     kind, axis.at(speed_up.low), axis.at(speed_up.high), y, y, dot);
 }
 
 std::string picture(const Axis& axis, const ChangeAnswer& row) {
@@ -65,12 +68,13 @@ std::string picture(const Axis& axis, const ChangeAnswer& row) {
   std::string shapes =
       fmt::format("<line class=\"one\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"0\" y2=\"34\"/>", Axis::kWidth / 2);
   if (row.predicted.has_value()) {
-    label = "predicted " + speed_up_text(row.predicted->speed_up);
-    shapes += drawn(axis, row.predicted->speed_up, "predicted", row.tried.has_value() ? 11 : 17);
+    label = "predicted " + predicted_text(row);
+    shapes += drawn(axis, row.predicted->speed_up, !is_undecided(row.predicted->speed_up), "predicted",
+                    row.tried.has_value() ? 11 : 17);
   }
   if (row.tried.has_value()) {
-    label += (label.empty() ? "" : ", ") + ("tried " + speed_up_text(row.tried->speed_up));
-    shapes += drawn(axis, row.tried->speed_up, "tried", row.predicted.has_value() ? 23 : 17);
+    label += (label.empty() ? "" : ", ") + ("tried " + tried_text(row));
+    shapes += drawn(axis, row.tried->speed_up, true, "tried", row.predicted.has_value() ? 23 : 17);
   }
   return label.empty() ? ""
                        : fmt::format("<svg viewBox=\"0 0 260 34\" role=\"img\" aria-label=\"{}\">{}</svg>",
@@ -80,6 +84,17 @@ std::string picture(const Axis& axis, const ChangeAnswer& row) {
 std::string cell(const SpeedUp& speed_up) {
   return fmt::format("{:.2f}×<br><span class=\"faint\">{:.2f} to {:.2f}</span>", speed_up.value, speed_up.low,
                      speed_up.high);
+}
+
+/// What is predicted; one whose sign is not certain has no middle.
+std::string predicted_html(const ChangeAnswer& row) {
+  if (!row.predicted.has_value() || !is_undecided(row.predicted->speed_up)) {
+    return row.predicted.has_value() ? cell(row.predicted->speed_up) : "–";
+  }
+  const std::string text = predicted_text(row);
+  const std::size_t interval = text.find(" (");
+  return fmt::format("{}<br><span class=\"faint\">{:.2f} to {:.2f}</span>", text.substr(0, interval),
+                     row.predicted->speed_up.low, row.predicted->speed_up.high);
 }
 
 std::string change_name(const ChangeAnswer& row) {
@@ -99,7 +114,7 @@ std::string row_html(const WhatIf& answer, const Axis& axis, const ChangeAnswer&
   return fmt::format(
       "<tr><td><code>{}</code><br><span class=\"faint\">{}</span></td><td>{}</td><td class=\"figure\">{}</td>"
       "<td class=\"figure\">{}</td><td class=\"figure\">{}</td></tr>\n",
-      change_name(row), note, picture(axis, row), row.predicted.has_value() ? cell(row.predicted->speed_up) : "–",
+      change_name(row), note, picture(axis, row), predicted_html(row),
       row.tried.has_value() ? cell(row.tried->speed_up) : "–", peak.empty() ? "–" : escaped(peak));
 }
 
@@ -107,7 +122,8 @@ std::string table_html(const WhatIf& answer) {
   const Axis axis(answer);
   std::string rows;
   for (const ChangeAnswer& row : answer.changes) {
-    rows += row.reason.empty() ? row_html(answer, axis, row) : "";
+    rows +=
+        row.reason.empty() && (row.predicted.has_value() || row.tried.has_value()) ? row_html(answer, axis, row) : "";
   }
   if (rows.empty()) {
     return "";
@@ -131,7 +147,16 @@ std::string html_what_if(const WhatIf& answer) {
                   (answer.peak_bytes > 0 ? " · peak " + bytes(static_cast<double>(answer.peak_bytes)) : "") + " · " +
                   answer.device) +
           "</p>\n";
+  if (const std::string offer = try_text(answer); !offer.empty()) {
+    html += "<p>" + escaped(offer) + " Add <code>--try</code>.</p>\n";
+  }
   html += table_html(answer);
+  for (const ChangeAnswer& row : answer.changes) {
+    if (row.reason.empty() && !row.predicted.has_value() && !row.tried.has_value()) {
+      html += "<p><code>" + change_name(row) + "</code> is not predicted: " + escaped(not_predicted_text(answer, row)) +
+              "</p>\n";
+    }
+  }
   for (const ChangeAnswer& row : answer.changes) {
     if (!row.reason.empty()) {
       html += "<p><code>" + change_name(row) + "</code> is left out: " + escaped(row.reason) + "</p>\n";

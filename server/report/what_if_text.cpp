@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -13,16 +14,55 @@ namespace ridgeline::report {
 namespace {
 
 using analysis::ChangeAnswer;
+using analysis::Direction;
 using analysis::SpeedUp;
 using analysis::WhatIf;
 
 constexpr int kSpeedColumns = 23;
 constexpr int kMemoryColumns = 22;
+/// Seconds below which trying is offered before what is predicted.
+constexpr double kShortTrial = 60;
+constexpr const char* kTryOption = " Add `--try`.";
+/// Times the difference that another seed makes, of the few that are tried: below that, a change is not to blame.
+constexpr double kAsBySeed = 1.5;
 
 std::string times(double value) { return fmt::format("{:.2f}×", value); }
 
 std::string speed_cell(const SpeedUp& speed_up) {
   return fmt::format("{} ({:.2f}–{:.2f})", times(speed_up.value), speed_up.low, speed_up.high);
+}
+
+bool may_be_tried(const ChangeAnswer& row) {
+  return row.can_be_tried && !row.tried.has_value() && row.not_tried.empty();
+}
+
+bool is_unclear(const ChangeAnswer& row) {
+  return row.predicted.has_value() && direction_of(row.predicted->speed_up) == Direction::kUnclear;
+}
+
+std::string predicted_cell(const ChangeAnswer& row) {
+  if (!is_unclear(row)) {
+    return row.predicted.has_value() ? speed_cell(row.predicted->speed_up) : "–";
+  }
+  return may_be_tried(row)
+             ? "unclear: try it"
+             : fmt::format("unclear ({:.2f}–{:.2f})", row.predicted->speed_up.low, row.predicted->speed_up.high);
+}
+
+std::string unclear_text(std::string_view what, const SpeedUp& speed_up) {
+  return fmt::format("{} ({:.2f} to {:.2f})", what, speed_up.low, speed_up.high);
+}
+
+/// In a table, rather than in the list of what is not predicted.
+bool has_figures(const ChangeAnswer& row) {
+  return row.reason.empty() && (row.predicted.has_value() || row.tried.has_value());
+}
+
+/// The interval, where the cell has no room for it.
+std::string unclear_note(const ChangeAnswer& row) {
+  return is_unclear(row) && may_be_tried(row)
+             ? fmt::format("predicted {:.2f}× to {:.2f}×", row.predicted->speed_up.low, row.predicted->speed_up.high)
+             : "";
 }
 
 std::string memory_cell(std::uint64_t peak, std::uint64_t before) {
@@ -40,21 +80,29 @@ std::string joined(const std::vector<std::string>& change) {
   return printable(text);
 }
 
+std::string calibration_text(const WhatIf& answer) {
+  return answer.calibration_models == 0
+             ? " Intervals are 95 %."
+             : fmt::format(" Predicted intervals are as wide as {:.0f} % of {} other models needed.",
+                           100 * answer.calibration_level, answer.calibration_models);
+}
+
 void applicable(Page& page, const WhatIf& answer, bool any_tried) {
   const int name_width = page.width() - 2 - kSpeedColumns * (any_tried ? 2 : 1) - kMemoryColumns;
   page.line("  " + page.bold(left("CHANGE", name_width) + left("PREDICTED SPEED-UP", kSpeedColumns) +
                              (any_tried ? left("TRIED", kSpeedColumns) : "") + "PEAK MEMORY"));
   for (const ChangeAnswer& row : answer.changes) {
-    if (!row.reason.empty()) {
+    if (!has_figures(row)) {
       continue;
     }
-    const std::string predicted = row.predicted.has_value() ? speed_cell(row.predicted->speed_up) : "–";
+    const std::string predicted = predicted_cell(row);
     const std::string tried = row.tried.has_value() ? speed_cell(row.tried->speed_up) : "–";
     const std::string peak = peak_text(answer, row);
     page.line("  " + left(clip(joined(row.change), name_width - 2), name_width) + left(predicted, kSpeedColumns) +
               (any_tried ? left(tried, kSpeedColumns) : "") + (peak.empty() ? "–" : peak));
     std::string note = printable(row.takes);
-    for (const std::string& more : {loss_text(row), printable(row.not_tried), certainty_text(answer, row)}) {
+    for (const std::string& more :
+         {unclear_note(row), loss_text(row), printable(row.not_tried), certainty_text(answer, row)}) {
       note += (note.empty() || more.empty() ? "" : "; ") + more;
     }
     page.prose("", note, 6);
@@ -71,18 +119,54 @@ std::string speed_up_text(double value) {
 }
 
 std::string speed_up_text(const SpeedUp& speed_up) {
+  if (direction_of(speed_up) == Direction::kUnclear) {
+    return unclear_text("unclear", speed_up);
+  }
   const bool slower = speed_up.value < 1 && std::abs(speed_up.value - 1) >= 0.005;
   return fmt::format("{} ({:.2f} to {:.2f})", speed_up_text(speed_up.value), slower ? 1 / speed_up.high : speed_up.low,
                      slower ? 1 / speed_up.low : speed_up.high);
+}
+
+std::string predicted_text(const ChangeAnswer& row) {
+  if (!is_unclear(row)) {
+    return row.predicted.has_value() ? speed_up_text(row.predicted->speed_up) : "";
+  }
+  return unclear_text(may_be_tried(row) ? "unclear: try it" : "unclear", row.predicted->speed_up);
+}
+
+std::string measured_text(const SpeedUp& speed_up) {
+  return direction_of(speed_up) == Direction::kUnclear ? unclear_text("no clear change", speed_up)
+                                                       : speed_up_text(speed_up);
+}
+
+std::string tried_text(const ChangeAnswer& row) {
+  return row.tried.has_value() ? measured_text(row.tried->speed_up) : "";
+}
+
+std::string not_predicted_text(const WhatIf& answer, const ChangeAnswer& row) {
+  const std::string peak = peak_text(answer, row);
+  return row.not_predicted + (row.not_tried.empty() ? "" : ", and it could not be tried: " + row.not_tried) +
+         (peak.empty() ? "" : "; peak memory " + peak);
+}
+
+std::string try_text(const WhatIf& answer) {
+  const auto is_left = [](const ChangeAnswer& row) { return row.reason.empty() && may_be_tried(row); };
+  if (!answer.try_seconds.has_value() || std::ranges::none_of(answer.changes, is_left)) {
+    return "";
+  }
+  const bool compiles = std::ranges::any_of(answer.changes, [&](const ChangeAnswer& row) {
+    return is_left(row) && std::ranges::find(row.change, "compile") != row.change.end();
+  });
+  return "To be certain, try the changes: about " + duration(std::ceil(*answer.try_seconds) * 1e3) +
+         (compiles ? ", and what torch.compile takes to compile." : ".");
 }
 
 std::string peak_text(const WhatIf& answer, const ChangeAnswer& row) {
   if (row.tried.has_value()) {
     return memory_cell(row.tried->changed_peak_bytes, row.tried->unchanged_peak_bytes);
   }
-  return row.predicted.has_value() && row.predicted->peak_bytes.has_value()
-             ? memory_cell(*row.predicted->peak_bytes, answer.peak_bytes)
-             : "";
+  const auto peak = row.predicted.has_value() ? row.predicted->peak_bytes : row.peak_bytes;
+  return peak.has_value() ? memory_cell(*peak, answer.peak_bytes) : "";
 }
 
 std::string loss_text(const ChangeAnswer& row) {
@@ -93,12 +177,20 @@ std::string loss_text(const ChangeAnswer& row) {
   if (!std::isfinite(drift)) {
     return "the loss is not a number any more";
   }
-  return drift == 0 ? "losses are equal" : "losses differ by up to " + share(drift);
+  if (drift == 0) {
+    return "losses are equal";
+  }
+  const double by_seed = row.tried->seed_drift.value_or(0);
+  if (drift <= kAsBySeed * by_seed) {
+    return "losses differ about as much as with another random seed (" + share(by_seed) + ")";
+  }
+  return "losses differ by up to " + share(drift) +
+         (by_seed > 0 ? ", and by " + share(by_seed) + " with another random seed" : "");
 }
 
 std::string certainty_text(const WhatIf& answer, const ChangeAnswer& row) {
   if (!row.predicted.has_value()) {
-    return row.reason.empty() && !row.tried.has_value() ? "what it does is not known before it runs: try it" : "";
+    return row.reason.empty() && may_be_tried(row) ? row.not_predicted + ": try it" : "";
   }
   if (row.predicted->by_rule && row.predicted->measured_share <= 0) {
     return answer.from_trace ? "" : "by rule, on the graph of the step";
@@ -118,10 +210,9 @@ std::string basis_text(const WhatIf& answer) {
            "of what the rules guess.";
   }
   const bool any_tried = std::ranges::any_of(answer.changes, [](const auto& row) { return row.tried.has_value(); });
-  return fmt::format(
-      "Predicted from the recorded step and the times of {} operations alone ({} measured now); intervals are 95 %.{}",
-      answer.operations, answer.operations_measured,
-      any_tried ? " Tried: timed in turns with the unchanged step." : "");
+  return fmt::format("Predicted from the recorded step and the times of {} operations alone ({} measured now).{}{}",
+                     answer.operations, answer.operations_measured, calibration_text(answer),
+                     any_tried ? " Tried: timed in turns with the unchanged step; intervals of 95 %." : "");
 }
 
 std::string text_what_if(const WhatIf& answer, const TextOptions& options) {
@@ -134,8 +225,19 @@ std::string text_what_if(const WhatIf& answer, const TextOptions& options) {
                                                                peak, printable(answer.device))));
   page.line();
   const bool any_tried = std::ranges::any_of(answer.changes, [](const auto& row) { return row.tried.has_value(); });
-  if (std::ranges::any_of(answer.changes, [](const auto& row) { return row.reason.empty(); })) {
+  const std::string offer = try_text(answer);
+  const bool offer_first = answer.try_seconds.value_or(0) < kShortTrial;
+  if (!offer.empty() && offer_first) {
+    page.prose("", offer + kTryOption, 2);
+    page.line();
+  }
+  if (std::ranges::any_of(answer.changes, has_figures)) {
     applicable(page, answer, any_tried);
+  }
+  for (const ChangeAnswer& row : answer.changes) {
+    if (row.reason.empty() && !has_figures(row)) {
+      page.prose("", joined(row.change) + " is not predicted: " + printable(not_predicted_text(answer, row)), 2);
+    }
   }
   for (const ChangeAnswer& row : answer.changes) {
     if (!row.reason.empty()) {
@@ -143,6 +245,9 @@ std::string text_what_if(const WhatIf& answer, const TextOptions& options) {
     }
   }
   page.line();
+  if (!offer.empty() && !offer_first) {
+    page.prose("", offer + kTryOption, 2);
+  }
   page.prose("", basis_text(answer), 2);
   for (const std::string& warning : shown_warnings(answer.warnings, options.warnings)) {
     page.prose("warning", warning, kBeside);

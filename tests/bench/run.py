@@ -42,6 +42,7 @@ import scaled_times
 import script_runs
 import steps_of_ranks
 import what_if
+import what_if_calibration
 import white_box
 import zero
 from shared import BENCHES, BINARY, HERE, ROOT, profile_json, run_json, table
@@ -462,6 +463,13 @@ def bench_what_if(rounds: int) -> None:
     what_if.run(what_if.EXAMPLES, [], rounds)
 
 
+def bench_what_if_calibration(rounds: int) -> None:
+    """How far predictions of what-if miss on small models of many kinds: so many seconds for each trial. Goes on where
+    it was stopped, and writes what intervals are widened by."""
+    print("### Intervals of predicted changes\n")
+    what_if_calibration.run(what_if_calibration.MODELS, what_if_calibration.RESULTS, rounds)
+
+
 BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "overhead": (bench_overhead, 15),
     "analysis": (bench_analysis, 5),
@@ -501,6 +509,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "pipeline": (bench_pipeline, 1),
     "ranks": (bench_ranks, 1),
     "what-if": (bench_what_if, 4),
+    "what-if-calibration": (bench_what_if_calibration, 2),
     "accuracy": (bench_accuracy, 2),
     "reserved": (bench_reserved, 1),
 }

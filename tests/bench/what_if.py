@@ -15,6 +15,7 @@ import os
 import statistics
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,8 +66,12 @@ class Pair:
         return ((predicted - unchanged) - (tried_changed - tried_unchanged)) / tried_changed
 
 
-def ask(example: str, changes: list[str], try_time: float) -> dict[str, Any] | None:
-    command = [str(BINARY), "what-if", str(ROOT / "examples" / example / "entry.py"), "--try", "--format", "json"]
+def ask(
+    example: str, changes: list[str], try_time: float, *, entry: Path | None = None, options: Sequence[str] = ()
+) -> dict[str, Any] | None:
+    """`entry`: in place of the example's."""
+    path = entry or ROOT / "examples" / example / "entry.py"
+    command = [str(BINARY), "what-if", str(path), "--try", "--format", "json", *options]
     command += ["--python", sys.executable, "--time-budget", "4", "--try-time", str(try_time), "--time-limit", "1200"]
     command += [part for change in changes for part in ("--change", change)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

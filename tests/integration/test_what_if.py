@@ -100,6 +100,16 @@ def by_change(answer: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {"+".join(row["change"]): row for row in answer["changes"]}
 
 
+def is_predicted(row: dict[str, Any]) -> bool:
+    """On a busy machine, or in little time, too few operations may have been measured."""
+    assert row["predicted"] or "not measured" in row["notPredicted"]
+    return row["predicted"] is not None
+
+
+def peak_of(row: dict[str, Any]) -> int | None:
+    return row["predicted"]["peakBytes"] if is_predicted(row) else row["peakBytes"]
+
+
 def test_predicts_and_tries_what_applies(entry: Path) -> None:
     names = ["bf16-autocast", "foreach-optimizer", "fused-optimizer", "channels-last", "checkpoint", "accumulate:2"]
     answer = what_if(entry, "--try", *changes_of(*names))
@@ -108,11 +118,15 @@ def test_predicts_and_tries_what_applies(entry: Path) -> None:
     for name in names:
         row = rows[name]
         assert row["applies"], row["reason"]
-        predicted, tried = row["predicted"]["speedUp"], row["tried"]["speedUp"]
-        assert 0 < predicted["low"] <= predicted["value"] <= predicted["high"]
+        tried = row["tried"]["speedUp"]
+        if is_predicted(row):
+            predicted, own = row["predicted"]["speedUp"], row["predicted"]["uncalibrated"]
+            assert 0 < predicted["low"] <= own["low"] <= predicted["value"] <= own["high"] <= predicted["high"]
+            spans = predicted["low"] < 0.995 and predicted["high"] >= 1.005
+            assert (row["predicted"]["verdict"] == "unclear") == spans
         assert 0 < tried["low"] <= tried["value"] <= tried["high"]
         assert row["takes"]
-        by_prediction = row["predicted"]["peakBytes"] - answer["peakBytes"]
+        by_prediction = peak_of(row) - answer["peakBytes"]
         by_trial = row["tried"]["changedPeakBytes"] - row["tried"]["unchangedPeakBytes"]
         # The same operations in the same sizes need what they need in the step. What others need is known only where
         # there was time to run each of them alone, and oneDNN may choose another algorithm there than in the step.
@@ -125,8 +139,9 @@ def test_predicts_and_tries_what_applies(entry: Path) -> None:
     assert rows["checkpoint"]["tried"]["lossDrift"] < 1e-5
     assert 0 < rows["bf16-autocast"]["tried"]["lossDrift"] < 0.2
     assert rows["checkpoint"]["tried"]["changedPeakBytes"] < rows["checkpoint"]["tried"]["unchangedPeakBytes"]
-    assert rows["checkpoint"]["predicted"]["peakBytes"] < answer["peakBytes"]
-    gains = [(row["tried"] or row["predicted"])["speedUp"]["value"] for row in answer["changes"] if row["applies"]]
+    assert peak_of(rows["checkpoint"]) < answer["peakBytes"]
+    assert answer["trySeconds"] is None
+    gains = [row["tried"]["speedUp"]["value"] for row in answer["changes"] if row["applies"]]
     assert gains == sorted(gains, reverse=True)
 
 
@@ -152,7 +167,7 @@ def test_says_why_a_change_does_not_apply(entry: Path) -> None:
     for change, reason in reasons.items():
         assert reason in rows[change]["reason"]
         assert rows[change]["applies"] == (not reason)
-        assert (rows[change]["predicted"] is None) == bool(reason)
+        assert reason == "" or rows[change]["predicted"] is None
 
 
 def test_the_memory_of_a_compiled_step_is_not_predicted(entry: Path) -> None:
@@ -164,8 +179,7 @@ def test_the_memory_of_a_compiled_step_is_not_predicted(entry: Path) -> None:
     )
     answer = what_if(entry, "--try", *changes_of("bf16-autocast"))
     (row,) = answer["changes"]
-    assert row["predicted"]["peakBytes"] is None
-    assert row["predicted"]["speedUp"]["value"] > 0
+    assert peak_of(row) is None
     assert row["tried"]["changedPeakBytes"] > 0
     assert any("torch.compile" in warning for warning in answer["warnings"])
     for asked in (("predict", entry, "--make-fit", "16"), ("what-if", entry, "--search", "--memory", "1GiB")):
@@ -210,13 +224,14 @@ def test_a_change_that_fails_leaves_the_others(entry: Path) -> None:
     )
     rows = by_change(what_if(entry, *changes_of("channels-last", "fused-optimizer")))
     assert "channels_last is not supported here" in rows["channels-last"]["reason"]
-    assert rows["fused-optimizer"]["predicted"]
+    assert rows["fused-optimizer"]["applies"]
 
 
 def test_the_text_names_predicted_and_tried(entry: Path) -> None:
     done = ridgeline("what-if", entry, *FAST, *BRIEF, "--try", "--change", "fused-optimizer")
     assert done.returncode == 0, done.stderr
     assert "PREDICTED SPEED-UP" in done.stdout
+    assert "fused-optimizer: predicted" in done.stderr or "fused-optimizer: not predicted" in done.stderr
     assert "TRIED" in done.stdout
     assert "fused-optimizer" in done.stdout
     assert "`fused=True` for the optimizer" in done.stdout
@@ -265,7 +280,8 @@ def test_widths_and_modules_are_predicted_and_tried(entry: Path) -> None:
     rows = by_change(what_if(entry, "--try", *options))
     assert "shapes do not fit in blocks.0 (Block)" in rows[names[0]]["reason"]
     without = rows["without:blocks.1"]
-    assert without["predicted"]["speedUp"]["high"] > 1  # on a busy machine, the middle may be anywhere
+    if is_predicted(without):
+        assert without["predicted"]["speedUp"]["high"] > 1  # on a busy machine, the middle may be anywhere
     assert without["tried"]["changedPeakBytes"] < without["tried"]["unchangedPeakBytes"]
     selective = rows["selective-checkpoint"]
     assert selective["tried"]["lossDrift"] < 1e-5
@@ -277,12 +293,36 @@ def test_changes_of_the_step_and_of_its_graph_combine(entry: Path) -> None:
     rows = by_change(answer)
     both = rows["data-parallel:4,10+checkpoint+zero:2"]
     assert both["applies"], both["reason"]
+    alone = rows["data-parallel:4,10"]["predicted"]["speedUp"]
+    if not is_predicted(both) or not is_predicted(rows["checkpoint"]):
+        return
     assert both["predicted"]["byRule"]
     assert not rows["checkpoint"]["predicted"]["byRule"]
     # Four devices and recomputation; the interval is as wide as either's alone at least.
-    alone = rows["data-parallel:4,10"]["predicted"]["speedUp"]
     assert both["predicted"]["speedUp"]["value"] < alone["value"]
     assert both["predicted"]["peakBytes"] < rows["checkpoint"]["predicted"]["peakBytes"]
     # Of a model with other parameters it is not known how large the gradients are.
     frozen = by_change(what_if(entry, *changes_of("freeze:stem", "data-parallel:4,10")))
     assert "how large the gradients are" in frozen["freeze:stem+data-parallel:4,10"]["reason"]
+
+
+def test_peaks_are_of_one_kind_and_losses_are_judged_by_other_seeds(entry: Path) -> None:
+    held = 16 << 20
+    entry.write_text(
+        ENTRY.replace("class Block", f"HELD = torch.zeros({held // 4})\n\n\nclass Block", 1).replace(
+            "nn.ReLU())", "nn.ReLU(), nn.Dropout())"
+        )
+    )
+    answer = what_if(entry, "--try", *changes_of("channels-last"))
+    (row,) = answer["changes"]
+    assert answer["peakBytes"] > held
+    for peak in (row["tried"]["unchangedPeakBytes"], row["tried"]["changedPeakBytes"], peak_of(row)):
+        assert peak == pytest.approx(answer["peakBytes"], abs=0.3 * (answer["peakBytes"] - held))
+    # In another memory format other elements are dropped.
+    assert row["tried"]["lossDrift"] > 0
+    assert row["tried"]["seedDrift"] > 0
+
+
+def test_losses_of_a_step_without_random_numbers_are_those_of_any_seed(entry: Path) -> None:
+    (row,) = what_if(entry, "--try", *changes_of("fused-optimizer"))["changes"]
+    assert row["tried"]["seedDrift"] == 0

@@ -49,6 +49,8 @@ export interface WhatIfState {
   changes: ChangeAnswer[] | null;
   /** What brought the last profile: a change that was asked about and then written; null: nothing of the kind. */
   applied: AppliedChange | null;
+  /** Offers to try what was not tried, with how long that takes; empty: nothing is left to try. */
+  tryText: string;
   /** Where the figures are from, and what makes them less certain. */
   basis: string | null;
   warnings: string[];
@@ -124,6 +126,8 @@ export type FromView =
   | { type: 'askWhatIf' }
   /** Runs the changed step in turns with the unchanged one. */
   | { type: 'tryChange'; change: string[] }
+  /** Runs all that were not tried, one after the other. */
+  | { type: 'tryAllChanges' }
   /** Writes the change into the entry file, as one undo step. */
   | { type: 'applyChange'; change: string[] }
   /** Ends what goes on of the first two. */

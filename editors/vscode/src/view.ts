@@ -75,6 +75,7 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
       case 'cancel': return this.batchSize.cancel();
       case 'askWhatIf': return void this.whatIf.ask();
       case 'tryChange': return void this.whatIf.try(message.change);
+      case 'tryAllChanges': return void this.whatIf.tryAll();
       case 'applyChange': return void this.whatIf.apply(message.change);
       case 'cancelWhatIf': return this.whatIf.cancel();
       case 'openJobReport': return void this.jobs.openReport();

@@ -31,6 +31,7 @@ export class WhatIf implements vscode.Disposable {
     return {
       changes: this.answer?.changes ?? null,
       applied: summary?.applied ?? null,
+      tryText: this.untried().length === 0 ? '' : this.answer?.tryText ?? '',
       basis: this.answer?.basisText ?? null,
       warnings: this.answer?.warnings ?? [],
       isOutdated: this.answer !== null && (summary?.profileId !== this.profileId || summary?.stale === true),
@@ -39,8 +40,12 @@ export class WhatIf implements vscode.Disposable {
     };
   }
 
-  /** Predicts the usual changes. */
-  ask(): Promise<void> {
+  /** Predicts the usual changes; then, where the user has said so, tries them in the background. */
+  async ask(): Promise<void> {
+    if ((await this.predict()) && vscode.workspace.getConfiguration('ridgeline').get('tryChanges') === true) await this.tryAll();
+  }
+
+  private predict(): Promise<boolean> {
     return this.run(null, async (textDocument, token) => {
       const answer = await this.daemon.request('ridgeline/whatIf', { textDocument }, token);
       return () => {
@@ -50,12 +55,28 @@ export class WhatIf implements vscode.Disposable {
     });
   }
 
-  /** Runs one of them. */
-  try(change: string[]): Promise<void> {
+  /** Runs one of them. False: it did not come to its end. */
+  try(change: string[]): Promise<boolean> {
     return this.run(change, async (textDocument, token) => {
       const row = await this.daemon.request('ridgeline/try', { textDocument, change }, token);
       return () => this.replace(row);
     });
+  }
+
+  /** Runs those that were not tried, one after the other, until one does not come to its end: cancelled, or failed. The
+   * daemon runs what else is asked for between them. */
+  async tryAll(): Promise<void> {
+    for (const { change } of this.untried()) {
+      if (this.state.isOutdated || !(await this.try(change))) return;
+    }
+  }
+
+  /** What is unclear comes first, and what takes long last. */
+  private untried(): ChangeAnswer[] {
+    const rank = ({ change, predicted }: ChangeAnswer): number => (change.includes('compile') ? 2 : predicted?.verdict === 'unclear' ? 0 : 1);
+    return (this.answer?.changes ?? [])
+      .filter(({ applies, tried, notTried }) => applies && tried === null && notTried === '')
+      .sort((a, b) => rank(a) - rank(b));
   }
 
   /** Writes one of them into the entry file, as one undo step. */
@@ -82,17 +103,19 @@ export class WhatIf implements vscode.Disposable {
     for (const disposable of this.disposables) disposable.dispose();
   }
 
-  /** `request` returns what its answer changes: nothing, once another entry is shown. */
-  private async run(change: string[] | null, request: (textDocument: { uri: string }, token: vscode.CancellationToken) => Promise<() => void>): Promise<void> {
+  /** `request` returns what its answer changes: nothing, once another entry is shown. Whether it came to its end. */
+  private async run(change: string[] | null, request: (textDocument: { uri: string }, token: vscode.CancellationToken) => Promise<() => void>): Promise<boolean> {
     const entry = this.profiles.entry;
-    if (entry === undefined || this.running !== undefined || !(await mayRun())) return;
+    if (entry === undefined || this.running !== undefined || !(await mayRun())) return false;
     const running = (this.running = { change, cancel: new vscode.CancellationTokenSource() });
     this.failure = null;
     this.profiles.progress = null;
     this.emitter.fire();
+    let isDone = false;
     try {
       const apply = await request({ uri: entry.toString() }, running.cancel.token);
       if (this.running === running) apply();
+      isDone = this.running === running;
     } catch (error) {
       const isCancelled = error instanceof ResponseError && error.code === LSPErrorCodes.RequestCancelled;
       if (this.running === running && !isCancelled) this.failure = error instanceof Error ? error.message : String(error);
@@ -103,6 +126,7 @@ export class WhatIf implements vscode.Disposable {
         this.emitter.fire();
       }
     }
+    return isDone;
   }
 
   private replace(row: ChangeAnswer): void {

@@ -28,7 +28,8 @@ def test_a_change_is_asked_about_and_tried(editor: Editor) -> None:
     editor.profile()
     before = editor.entry.read_text()
     open_list(editor)
-    assert re.search(r"^  fused optimizer +(no change|[\d.]+× \w+) \([\d.]+ to [\d.]+\)", list_of(editor), re.M)
+    predicted = r"(no change|unclear: try it|[\d.]+× \w+) \([\d.]+ to [\d.]+\)"
+    assert re.search("^  fused optimizer +" + predicted, list_of(editor), re.M)
     assert "takes `fused=True` for the optimizer" in list_of(editor)
     assert "TRIED" not in list_of(editor)
     go_to(editor, "fused optimizer")
@@ -84,6 +85,6 @@ def test_the_list_fits_into_a_terminal(tmp_path) -> None:
         terminal.command("Ridgeline what-if")  # without a profile: it is made first
         terminal.until("Type number")
         terminal.keys("1", "Enter")
-        terminal.until(r"^  fused optimizer +(no change|[\d.]+×)")
+        terminal.until(r"^  fused optimizer +(no change|unclear: try it|[\d.]+×)")
         terminal.until(r"t try · a apply · .*q close")
         assert all(len(line) <= 100 for line in terminal.screen().splitlines())

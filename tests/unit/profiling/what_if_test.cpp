@@ -99,6 +99,70 @@ TEST(AddTrials, SaysWhichChangeWasTimedInOneProcessAndWhy) {
                                                  HasSubstr("OSError: the port is in use"))));
 }
 
+analysis::ChangeAnswer predicted(std::string change, const analysis::SpeedUp& speed_up, double share = 1) {
+  analysis::ChangeAnswer row;
+  row.change = {std::move(change)};
+  row.can_be_tried = true;
+  row.predicted = analysis::PredictedChange{.speed_up = speed_up, .peak_bytes = {}, .measured_share = share};
+  return row;
+}
+
+TEST(JudgePredictions, GivesNoneWhereMoreThanHalfWasNotMeasured) {
+  analysis::WhatIf answer;
+  answer.changes = {predicted("channels-last", {1.1, 0.72, 2.18}, 0), predicted("bf16-autocast", {1.4, 1.3, 1.5}, 0.5)};
+  answer.changes[0].predicted->peak_bytes = 9;
+  judge_predictions(answer);
+  ASSERT_EQ(answer.changes[0].change.front(), "bf16-autocast");
+  ASSERT_TRUE(answer.changes[0].predicted.has_value());
+  EXPECT_DOUBLE_EQ(answer.changes[0].predicted->uncalibrated->low, 1.3);
+  EXPECT_LE(answer.changes[0].predicted->speed_up.low, 1.3);
+  EXPECT_FALSE(answer.changes[1].predicted.has_value());
+  EXPECT_TRUE(answer.changes[1].reason.empty()) << "it applies, and can be tried";
+  EXPECT_EQ(answer.changes[1].peak_bytes, 9U) << "its memory is known without times";
+  EXPECT_EQ(answer.changes[1].not_predicted, "100 % of what changes was not measured");
+}
+
+TEST(OperationsThatDiffer, AreThoseOfOneStepAndWhatTheOtherHasOfTheirNames) {
+  // mm(a) mm(b) add(c) | mm(a) foreach_add(d): a product and the sum are gone, and mm(a) tells how products compare.
+  const protocol::CapturedStep unchanged{.keys = {"a", "b", "c", "e"},
+                                         .names = {"mm", "add", "relu"},
+                                         .modules = {""},
+                                         .operations = {{0, 0}, {1, 0}, {2, 1}, {3, 2}}};
+  const protocol::CapturedStep changed{.keys = {"a", "d", "e"},
+                                       .names = {"mm", "foreach_add", "relu"},
+                                       .modules = {""},
+                                       .operations = {{0, 0}, {1, 1}, {2, 2}, {-1, 2}}};
+  EXPECT_THAT(operations_that_differ(unchanged, changed), ElementsAre("a", "b", "c", "d"));
+  EXPECT_THAT(operations_that_differ(unchanged, unchanged), IsEmpty());
+}
+
+TEST(SortByGain, DoesNotPutWhatIsUnclearBeforeAGain) {
+  analysis::WhatIf answer;
+  answer.changes = {
+      predicted("a", {1.5, 0.7, 2}), predicted("b", {0.8, 0.7, 0.9}), predicted("c", {1.1, 1.05, 1.2}), {}};
+  sort_by_gain(answer);
+  EXPECT_EQ(answer.changes[0].change.front(), "c");
+  EXPECT_EQ(answer.changes[1].change.front(), "a");
+  EXPECT_EQ(answer.changes[2].change.front(), "b");
+}
+
+TEST(SecondsToTry, AreOfWhatIsLeftToTry) {
+  analysis::WhatIf answer;
+  answer.step_ms = 1;
+  answer.changes = {predicted("a", {1, 1, 1}), predicted("b", {1, 1, 1})};
+  const auto both = seconds_to_try(answer, 5);
+  ASSERT_TRUE(both.has_value());
+  EXPECT_GT(*both, 2 * 12 * 0.1) << "twelve rounds of both steps";
+  EXPECT_LT(*both, 60);
+  answer.changes[0].tried.emplace();
+  EXPECT_LT(*seconds_to_try(answer, 5), *both);
+  answer.changes[1].can_be_tried = false;
+  EXPECT_EQ(seconds_to_try(answer, 5), std::nullopt);
+  answer.changes[1].can_be_tried = true;
+  answer.step_ms = 20'000;
+  EXPECT_GT(*seconds_to_try(answer, 5), 200);
+}
+
 TEST(WhatIf, TakesTheShortestSampleOfWhatWasDisturbed) {
   operations::OperationTime time{.key = "k", .ns = 5e6, .low = 2e6, .high = 9e6, .samples = 3};
   EXPECT_EQ(likely_ns(time), 5e6);

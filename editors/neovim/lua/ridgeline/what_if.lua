@@ -6,8 +6,8 @@ local text = require("ridgeline.text")
 local M = {}
 
 -- Widths in cells.
-local SPEED, PEAK, LEAST_NAME, MOST_NAME = 30, 24, 16, 40
-local KEYS = { "t try", "a apply", "r ask again", "w warnings", "x cancel", "q close" }
+local SPEED, PEAK, LEAST_NAME, MOST_NAME = 31, 24, 16, 40
+local KEYS = { "t try", "T try all", "a apply", "r ask again", "w warnings", "x cancel", "q close" }
 
 ---@class ridgeline.WhatIf
 ---@field buffer integer
@@ -82,6 +82,8 @@ local function render()
   add({ { "What if: " .. text.printable(name), "RidgelineTitle" }, { age and "   (" .. age .. ")" or "", "RidgelineStale" } })
   add({ { text.row(KEYS, "·"), "RidgelineDim" } })
   if what then add({ { what, "RidgelineStale" } }) end
+  local offer = view.answer and not age and view.answer.tryText or ""
+  if offer ~= "" then add({ { text.printable(offer), "RidgelineTime" } }) end
   if view.note ~= "" then add({ { text.printable(view.note), "DiagnosticError" } }) end
   local applied = (session.summary(view.code) or {}).applied
   if applied and applied ~= vim.NIL then
@@ -172,13 +174,31 @@ local function under_cursor()
   return change
 end
 
-local function try()
-  local change, one = under_cursor(), view
-  if not change then return end
+--- `on_tried` is called once the row is that of the trial.
+local function try_change(change, on_tried)
+  local one = view
   ask("ridgeline/try", { textDocument = document(), change = change.change }, change.change, function(tried)
     for i, other in ipairs(one.answer.changes) do
       if vim.deep_equal(other.change, tried.change) then one.answer.changes[i] = tried end
     end
+    if on_tried then vim.schedule(function() return is_open(one) and on_tried() end) end
+  end)
+end
+
+local function try()
+  local change = under_cursor()
+  if change then try_change(change) end
+end
+
+--- Tries what was not tried, one after the other, what takes long last; x ends it.
+local function try_all()
+  local left = vim.iter(view.answer and view.answer.changes or {}):filter(function(change)
+    return change.applies and change.triedText == "" and change.notTried == ""
+  end):totable()
+  if #left == 0 then return session.say("nothing is left to try.") end
+  local quick = vim.iter(left):find(function(change) return not vim.list_contains(change.change, "compile") end)
+  try_change(quick or left[1], function()
+    if vim.iter(view.answer.changes):any(function(change) return change.applies and change.triedText == "" and change.notTried == "" end) and not age_note() then try_all() end
   end)
 end
 
@@ -215,7 +235,8 @@ end
 local function close() screen.close(view.window) end
 
 function M.open(code)
-  local buffer = screen.buffer("what-if", code, { t = { try }, a = { apply }, r = { ask_all }, w = { warn }, x = { cancel }, q = { close } })
+  local keys = { t = { try }, T = { try_all }, a = { apply }, r = { ask_all }, w = { warn }, x = { cancel }, q = { close } }
+  local buffer = screen.buffer("what-if", code, keys)
   local window = screen.open(buffer, { split = "below", win = -1, height = 16 })
   view = { buffer = buffer, window = window, code = code, note = "", warns = false, rows = {} }
   local one = view

@@ -57,6 +57,7 @@ const costliest = new CostliestPanel({ ...code, explore: (node) => breakdown.ent
 const whatIf = new WhatIfPanel({
   ask: () => post({ type: 'askWhatIf' }),
   try: (change) => post({ type: 'tryChange', change }),
+  tryAll: () => post({ type: 'tryAllChanges' }),
   apply: (change) => post({ type: 'applyChange', change }),
   cancel: () => post({ type: 'cancelWhatIf' }),
 });

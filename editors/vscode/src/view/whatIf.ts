@@ -7,17 +7,19 @@ import { folded } from './notices';
 export interface WhatIfEvents {
   ask(): void;
   try(change: string[]): void;
+  tryAll(): void;
   apply(change: string[]): void;
   cancel(): void;
 }
 
 export class WhatIfPanel {
   private readonly applied = h('div.applied');
+  private readonly offer = h('div');
   private readonly content = h('div');
   private readonly others = h('details');
   private readonly progress = h('div', { role: 'status' });
   private readonly foot = h('div');
-  readonly element = h('section.what-if', { 'aria-label': 'What if' }, h('div.head', {}, h('h2', {}, 'What if')), this.applied, this.content, this.others, this.progress, this.foot);
+  readonly element = h('section.what-if', { 'aria-label': 'What if' }, h('div.head', {}, h('h2', {}, 'What if')), this.applied, this.offer, this.content, this.others, this.progress, this.foot);
   private shown = '';
 
   constructor(private readonly events: WhatIfEvents) {}
@@ -42,6 +44,9 @@ export class WhatIfPanel {
       ? [h('p.lead', {}, 'Predicts what mixed precision, a fused optimizer and other changes would bring. It runs the step for some seconds; no file is changed.')]
       : applying.length === 0 ? [h('p.lead', {}, 'None of the usual changes can be predicted for this step.')]
       : [h('ul.changes', {}, ...applying.map((change) => this.row(change, isBusy)))]));
+    this.offer.replaceChildren(...(state.tryText === '' || state.isOutdated ? [] : [
+      h('small', {}, state.tryText),
+      button('button.secondary', 'Try all', () => this.events.tryAll(), { disabled: isBusy, 'data-does': 'try all', title: 'Runs each change in turns with the unchanged step, in the background; no file is changed' })]));
     this.others.hidden = others.length === 0;
     this.others.replaceChildren(
       h('summary', {}, others.length === 1 ? '1 change is left out' : `${others.length} changes are left out`),
