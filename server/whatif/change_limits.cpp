@@ -29,6 +29,8 @@ TouchedGraph touched_by_change(const graph::Graph& before, const graph::Graph& c
     tasks.push_back(id);
   }
   touched.without = graph::without(changed, tasks);
+  std::erase_if(tasks, [&](graph::TaskId id) { return id >= before.tasks.size(); });
+  touched.before_without = graph::without(before, tasks);
   return touched;
 }
 

@@ -9,9 +9,10 @@ namespace ridgeline::whatif {
 
 /// What a change touches: tasks whose time, place or order is another one, and tasks that it adds.
 struct TouchedGraph {
-  graph::Graph without;        ///< the changed graph, in which all of that takes no time
-  std::int64_t before_ns = 0;  ///< of those tasks in the unchanged graph
-  std::int64_t added_ns = 0;   ///< of the tasks that are new
+  graph::Graph without;         ///< the changed graph, in which all of that takes no time
+  graph::Graph before_without;  ///< likewise the unchanged one
+  std::int64_t before_ns = 0;   ///< of those tasks in the unchanged graph
+  std::int64_t added_ns = 0;    ///< of the tasks that are new
 };
 
 /// `changed` was made of `before`, whose tasks it has under their ids.
