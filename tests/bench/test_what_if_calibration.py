@@ -23,6 +23,11 @@ def test_a_residual_is_what_lies_outside_of_the_interval_beyond_the_noise() -> N
     assert pair("a", 0.18, noise=0.05).residual == pytest.approx(0.12)
 
 
+def test_a_noisy_trial_says_too_little() -> None:
+    assert pair("a", 0.3, noise=0.1).is_quiet
+    assert not pair("a", 0.3, noise=0.2).is_quiet
+
+
 def test_a_model_counts_once_with_its_worst_pair() -> None:
     pairs = [pair("a", 0.06), pair("a", 0.15), pair("b", 0.05)]
     assert row_of("autocast", 0.5, pairs, 0.5) == Row("autocast", 0.5, 2, 3, pytest.approx(0.1))

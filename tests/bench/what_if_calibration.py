@@ -30,6 +30,7 @@ RESULTS = FOLDER / "results.jsonl"
 TABLE = ROOT / "server" / "whatif" / "residuals.h"
 CHANGES = ("bf16-autocast", "channels-last", "foreach-optimizer", "fused-optimizer", "accumulate:2", "checkpoint")
 LEVEL = 0.9  # of models
+MOST_NOISE = 0.15  # half of a trial's interval, of logarithms: of a noisier one nothing is learnt
 LEAST_SHARES = (0.9, 0.5)  # below the last, nothing is predicted
 KINDS = {
     "bf16-autocast": "autocast",
@@ -60,6 +61,10 @@ class Pair:
         value, low, high = self.tried
         outside = max(self.predicted[1] - value, value - self.predicted[2], 0.0)
         return math.sqrt(max(0.0, outside**2 - ((high - low) / 2) ** 2))
+
+    @property
+    def is_quiet(self) -> bool:
+        return (self.tried[2] - self.tried[1]) / 2 <= MOST_NOISE
 
     def is_inside(self, widening: float) -> bool:
         return self.residual <= widening + 1e-12
@@ -205,9 +210,11 @@ def run(models: list[str], results: Path, try_time: float, *, collects: bool = T
         if model not in done:
             collect(model, results, try_time)
     lines = read(results)
-    pairs = [pair for line in lines for pair in pairs_of(line)]
+    found = [pair for line in lines for pair in pairs_of(line)]
+    pairs = [pair for pair in found if pair.is_quiet]
+    print(f"{len(found) - len(pairs)} of {len(found)} pairs are left out: their trials say too little.")
     if not pairs:
-        sys.exit("There are no results.")
+        sys.exit("There are no results: the machine has to be quiet.")
     devices = ", ".join(sorted({line["device"] for line in lines}))
     rows = table_of(pairs)
     TABLE.write_text(text_of(rows, LEVEL, f"{len(lines)} models on {devices}, {os.cpu_count()} processors."), "utf-8")
