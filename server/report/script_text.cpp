@@ -102,9 +102,20 @@ std::string communication_text(const analysis::Communication& communication) {
   return text;
 }
 
-std::string samples_text(const analysis::StepSamples& samples) {
-  return fmt::format("{} in a step in the mean, from {} to {}, over {}", figure(samples.mean), samples.least,
-                     samples.most, plural(static_cast<double>(samples.steps), "step"));
+/// Empty where all steps are known to train the same number.
+std::string samples_text(const std::optional<analysis::StepSamples>& samples, bool batch_size_known) {
+  if (!batch_size_known) return "of a step are not known: --batch-size says how many";
+  if (!samples) return {};
+  std::string text;
+  if (samples->vary()) {
+    text = fmt::format("{} in a step in the mean, from {} to {}, over {}", figure(samples->mean), samples->least,
+                       samples->most, plural(static_cast<double>(samples->steps), "step"));
+  }
+  if (!samples->doubt.empty()) {
+    text += fmt::format("{}uncertain: {}; --batch-size says how many a step trains", text.empty() ? "" : "; ",
+                        printable(samples->doubt));
+  }
+  return text;
 }
 
 /// Empty where the steps are all there is.
@@ -147,9 +158,11 @@ std::string largest_text(const analysis::LargestStep& largest, const std::option
 
 }  // namespace
 
-std::vector<Item> script_notes(const analysis::Script& script, std::uint64_t peak_bytes) {
+std::vector<Item> script_notes(const analysis::Script& script, std::uint64_t peak_bytes, bool batch_size_known) {
   std::vector<Item> notes = {{"step", step_text(script.step)}};
-  if (script.samples && script.samples->vary()) notes.push_back({"samples", samples_text(*script.samples)});
+  if (std::string text = samples_text(script.samples, batch_size_known); !text.empty()) {
+    notes.push_back({"samples", std::move(text)});
+  }
   if (std::string text = script.whole ? whole_text(*script.whole) : ""; !text.empty()) {
     notes.push_back({"overall", std::move(text)});
   }

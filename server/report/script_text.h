@@ -11,6 +11,6 @@ namespace ridgeline::report {
 
 /// Where its steps end, what lies between them, and how it loads its data: labels with their sentences.
 /// `peak_bytes`: of the recorded steps.
-std::vector<Item> script_notes(const analysis::Script& script, std::uint64_t peak_bytes);
+std::vector<Item> script_notes(const analysis::Script& script, std::uint64_t peak_bytes, bool batch_size_known);
 
 }  // namespace ridgeline::report

@@ -163,7 +163,10 @@ std::vector<Item> notes(const Profile& profile, ShownWarnings warnings) {
     notes.push_back({"skipped", fmt::format("batch {} ({}): {}", skipped.batch_size, protocol::name_of(skipped.kind),
                                             printable(skipped.message))});
   }
-  if (profile.script) std::ranges::move(script_notes(*profile.script, profile.peak_bytes), std::back_inserter(notes));
+  if (profile.script) {
+    std::ranges::move(script_notes(*profile.script, profile.peak_bytes, profile.batch_size_known),
+                      std::back_inserter(notes));
+  }
   for (std::string& warning : shown_warnings(profile.warnings, warnings)) {
     notes.push_back({"warning", std::move(warning)});
   }

@@ -100,6 +100,7 @@ def test_a_step_that_is_slow_throughout_contains_nothing_else() -> None:
     whole = WholeTime()
     for ns in [10] * 9 + [500]:
         whole.step_ended(ns, 4, {})
+    assert whole.awaits_cycle(is_expected=True) and not whole.awaits_cycle(is_expected=False)
     assert whole.description([])["parts"] == []  # type: ignore[index]
 
 
@@ -107,7 +108,7 @@ def test_what_is_seen_once_is_waited_for() -> None:
     whole = WholeTime()
     for happened in ({}, {}, {"evaluation": 900}, {}):
         whole.step_ended(10 + sum(happened.values()), 5 + sum(happened.values()), happened)
-    assert whole.awaits_cycle()
+    assert whole.awaits_cycle(is_expected=False)
     assert not whole.description([])["isWhole"]  # type: ignore[index]
 
 

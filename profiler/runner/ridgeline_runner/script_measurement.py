@@ -458,7 +458,7 @@ class Measurement:
             self._device.sample()
             over = perf_counter() > self._deadline
             is_early = perf_counter() - self._timing_began < _CYCLE_SECONDS
-            goes_on = is_early and not over and self._whole.awaits_cycle()
+            goes_on = is_early and not over and self._whole.awaits_cycle(is_expected=self._left_out.has_any)
             self.is_done = ((over and sampled.enough_rounds) or sampled.is_known) and not goes_on
         elif perf_counter() > self._deadline + 4 * self._options["timeBudgetSeconds"]:
             self.is_done = True

@@ -46,11 +46,14 @@ class WholeTime:
             for i, happened in enumerate(self._happened)
         ]
 
-    def awaits_cycle(self) -> bool:
-        """Whether something between steps takes a part of the time that is not known yet, for want of repetition."""
+    def awaits_cycle(self, *, is_expected: bool) -> bool:
+        """Whether something between steps takes a part of the time that is not known yet, for want of repetition;
+        `is_expected`: something was seen before these steps."""
         others = [one for one in self._other_work() if one]
+        if not others:
+            return is_expected
         spent = sum(sum(one.values()) for one in others)
-        return 0 < len(others) <= _WHOLE_CYCLES and spent > _WORTH_WAITING * sum(self._ns)
+        return len(others) <= _WHOLE_CYCLES and spent > _WORTH_WAITING * sum(self._ns)
 
     def description(self, samples: Sequence[int]) -> dict[str, Any] | None:
         """As protocol/script_run.h has it; None where no step was timed. `samples` of each step; empty: unknown."""
@@ -86,6 +89,10 @@ class LeftOut:
         self._peaks: Counter[str] = Counter()
         self._largest = (0, -1, "")  # bytes, number of the step, what it contained
         self._observed = 0
+
+    @property
+    def has_any(self) -> bool:
+        return bool(self._counts)
 
     def add(self, reason: str, ns: int) -> None:
         self._counts[reason] += 1

@@ -19,7 +19,7 @@ using ::testing::Not;
 /// On one line, with plain spaces.
 std::string text_of(const analysis::Script& script) {
   Page page(100'000, false);
-  for (const Item& note : script_notes(script, 100)) page.prose(note.word, note.value, kBeside);
+  for (const Item& note : script_notes(script, 100, true)) page.prose(note.word, note.value, kBeside);
   std::string text = page.take();
   for (std::size_t at = 0; (at = text.find("\u00A0")) != std::string::npos;) text.replace(at, 2, " ");
   return text;
@@ -78,6 +78,7 @@ TEST(ScriptText, AnUncertainBatchSizeIsMarked) {
   profile.script->samples = analysis::StepSamples{40, 16, 16, 16, "it is a guess"};
   EXPECT_EQ(throughput_text(profile), "≈\u00A0" + known);
   EXPECT_THAT(batch_text(profile), HasSubstr("≈"));
+  EXPECT_THAT(text_of(*profile.script), HasSubstr("uncertain: it is a guess; --batch-size says how many"));
 }
 
 TEST(ScriptText, SaysWhatLiesBetweenSteps) {
