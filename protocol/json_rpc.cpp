@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json_problem.h"
 #include "protocol/json_fields.h"
 #include "protocol/shown_text.h"
 
@@ -216,11 +217,7 @@ std::string encode(const Message& message) {
   return body_of(message).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::string message_of(const Json::exception& problem) {
-  const std::string message = problem.what();
-  const std::size_t mark = message.find("] ");
-  return message.starts_with('[') && mark != std::string::npos ? message.substr(mark + 2) : message;
-}
+std::string message_of(const Json::exception& problem) { return base::json_problem(problem.what()); }
 
 std::string to_text(const RequestId& id) { return to_json(id).dump(-1, ' ', false, Json::error_handler_t::replace); }
 

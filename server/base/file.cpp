@@ -17,6 +17,8 @@ namespace {
 
 std::error_code last_error() { return {errno, std::generic_category()}; }
 
+}  // namespace
+
 std::error_code write_all(int file, std::string_view content) {
   while (!content.empty()) {
     const ssize_t written = ::write(file, content.data(), content.size());
@@ -27,8 +29,6 @@ std::error_code write_all(int file, std::string_view content) {
   }
   return {};
 }
-
-}  // namespace
 
 std::error_code write_atomically(const std::string& path, std::string_view content, FileAccess access) {
   const std::string part = path + "." + unique_suffix() + ".part";

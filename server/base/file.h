@@ -20,6 +20,9 @@ enum class FileAccess : bool {
 /// the new one, never a part; when writing fails the old one stays. Thread-safe.
 std::error_code write_atomically(const std::string& path, std::string_view content, FileAccess access);
 
+/// Writes all of `content` to an open file, however many calls that takes.
+std::error_code write_all(int file, std::string_view content);
+
 /// All of a regular file of at most `most_bytes`. An error that names it, else.
 Result<std::string> read_text(const std::string& path, std::size_t most_bytes);
 

@@ -9,6 +9,8 @@
 #include <utility>
 #include <variant>
 
+#include "base/json_problem.h"
+
 namespace ridgeline::commands {
 
 namespace {
@@ -204,7 +206,7 @@ base::Result<MeasuredKernels> parse_measured_kernels(const std::string& line, st
     }
     return measured;
   } catch (const std::exception& problem) {
-    return base::error(std::string("what was measured cannot be read: ") + problem.what());
+    return base::error(std::string("what was measured cannot be read: ") + base::json_problem(problem.what()));
   }
 }
 
@@ -218,7 +220,7 @@ base::Result<MeasuredOperator> parse_measured_operator(const std::string& line) 
         object.at("torch").get<std::string>(), positive(object.at("libraryNs")), positive(object.at("ownNs")),
         positive(object.at("ratio")),          positive(object.at("low")),       positive(object.at("high"))};
   } catch (const std::exception& problem) {
-    return base::error(std::string("what was measured cannot be read: ") + problem.what());
+    return base::error(std::string("what was measured cannot be read: ") + base::json_problem(problem.what()));
   }
 }
 

@@ -1,12 +1,13 @@
 #include "commands/options.h"
 
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -56,11 +57,31 @@ std::string output_problem(const std::string& file) {
   return ::access(written.c_str(), W_OK) == 0 ? "" : base::with_errno("cannot write " + file);
 }
 
-/// The text must not be lost: what was measured may have taken minutes.
-int print_instead(const std::string& text, const std::string& problem) {
-  print_error(problem + "; the report is printed instead");
-  std::cout << text << std::flush;
+/// What was measured may have taken minutes: it is kept in a file of the temporary folder. A terminal gets no page of
+/// HTML that nobody asked it to show.
+int keep_elsewhere(const std::string& text, const std::string& problem) {
+  std::error_code no_folder;
+  std::string file = (std::filesystem::temp_directory_path(no_folder) / "ridgeline-output-XXXXXX").string();
+  const int descriptor = no_folder ? -1 : ::mkstemp(file.data());
+  const bool kept = descriptor >= 0 && !base::write_all(descriptor, text);
+  if (descriptor >= 0) {
+    ::close(descriptor);
+  }
+  print_error(problem + (kept ? ". The output is in " + file + " instead." : ""));
   return kExitEnvironment;
+}
+
+/// To standard output, or to what is no regular file: a device or a pipe, such as /dev/null, must not be replaced.
+std::error_code write_to(const std::string& path, const std::string& text) {
+  const int file = path.empty() ? STDOUT_FILENO : ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file < 0) {
+    return {errno, std::generic_category()};
+  }
+  const std::error_code problem = base::write_all(file, text);
+  if (!path.empty()) {
+    ::close(file);
+  }
+  return problem;
 }
 
 }  // namespace
@@ -169,20 +190,19 @@ report::TextOptions text_options(const Output& output) {
 
 int write_out(const std::string& text, const Output& output) {
   if (output.file.empty()) {
-    std::cout << text << std::flush;
-    return std::cout ? kExitOk : kExitEnvironment;
+    std::cout << std::flush;
+    if (const auto failed = write_to("", text)) {
+      print_error("cannot write to standard output: " + failed.message());
+      return kExitEnvironment;
+    }
+    return kExitOk;
   }
-  std::error_code problem;
-  if (std::filesystem::exists(output.file, problem) && !std::filesystem::is_regular_file(output.file, problem)) {
-    // A device or a pipe, such as /dev/null, must not be replaced by a file.
-    std::ofstream file(output.file, std::ios::binary);
-    file << text << std::flush;
-    return file ? kExitOk : print_instead(text, "cannot write " + output.file);
-  }
-  if (const auto failed = base::write_atomically(output.file, text, base::FileAccess::kUmask)) {
-    return print_instead(text, "cannot write " + output.file + ": " + failed.message());
-  }
-  return kExitOk;
+  std::error_code unknown;
+  const bool replaced =
+      !std::filesystem::exists(output.file, unknown) || std::filesystem::is_regular_file(output.file, unknown);
+  const auto failed =
+      replaced ? base::write_atomically(output.file, text, base::FileAccess::kUmask) : write_to(output.file, text);
+  return failed ? keep_elsewhere(text, "cannot write " + output.file + ": " + failed.message()) : kExitOk;
 }
 
 }  // namespace ridgeline::commands

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/content_hash.h"
+#include "base/json_problem.h"
 #include "communication/record_json.h"
 #include "protocol/json_fields.h"
 
@@ -132,7 +133,7 @@ base::Result<Job> parse_job(const std::string& bytes) {
     const std::string_view content = all.substr(sizeof(start), all.size() - sizeof(start) - kHashBytes);
     return job_from(json::parse(content.substr(0, start.header_bytes)), content.substr(start.header_bytes));
   } catch (const std::exception& problem) {
-    return base::error(fmt::format("It is invalid: {}. Record the job again.", problem.what()));
+    return base::error(fmt::format("It is invalid: {}. Record the job again.", base::json_problem(problem.what())));
   }
 }
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "analysis/time/models.h"
+#include "base/json_problem.h"
 #include "protocol/json_fields.h"
 
 namespace ridgeline::communication {
@@ -130,7 +131,7 @@ base::Result<MeasuredNetwork> parse_network(std::string_view text) {
     }
     return network;
   } catch (const std::exception& problem) {
-    return base::error(problem.what());
+    return base::error(base::json_problem(problem.what()));
   }
 }
 

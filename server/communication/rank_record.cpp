@@ -64,9 +64,12 @@ class Tracer {
     if (!calls_agree()) {
       if (!trace_.calls.empty()) {
         result_.warnings.push_back(
-            fmt::format("Collectives were left out: torch's flight recorder names {} calls, and {} were recorded, or "
-                        "they differ in kind.",
-                        trace_.calls.size(), operations_.calls.size()));
+            trace_.calls.size() != operations_.calls.size()
+                ? fmt::format("Collectives were left out: torch's flight recorder has {} calls, and the recording {}.",
+                              trace_.calls.size(), operations_.calls.size())
+                : std::string(
+                      "Collectives were left out: torch's flight recorder and the recording have as many calls, "
+                      "but not of the same kinds."));
       }
       return;
     }

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/json_problem.h"
+
 namespace ridgeline::estimate {
 
 namespace {
@@ -198,7 +200,7 @@ auto checked(const std::string& name, Read read) -> base::Result<decltype(read()
   } catch (const Problem& problem) {
     return base::error(name + ": " + problem.message + ". Train the estimators again.");
   } catch (const json::exception& problem) {
-    return base::error(name + " holds no estimators: " + problem.what() + ". Train them again.");
+    return base::error(name + " holds no estimators: " + base::json_problem(problem.what()) + ". Train them again.");
   }
 }
 

@@ -8,6 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/json_problem.h"
+
 namespace ridgeline::hardware {
 
 namespace {
@@ -206,9 +208,9 @@ base::Result<Device> parse_device(std::string_view text, const std::string& name
   } catch (const Problem& problem) {
     return base::error(name + ": " + problem.message);
   } catch (const json::parse_error& problem) {
-    return base::error(fmt::format("{}: is no JSON; look at byte {}", name, problem.byte));
+    return base::error(name + ": is not valid JSON: " + base::json_problem(problem.what()));
   } catch (const json::exception&) {  // such as a number that is out of range
-    return base::error(name + ": is no JSON of a device");
+    return base::error(name + ": is not a description of a device");
   }
 }
 

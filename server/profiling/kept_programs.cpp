@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/json_problem.h"
 #include "profiling/known_device.h"
 
 namespace ridgeline::profiling {
@@ -71,7 +72,7 @@ base::Result<std::vector<KeptProgram>> parse_kept_programs(const std::string& te
     programs.resize(std::min(programs.size(), kMaxKeptPrograms));
     return programs;
   } catch (const std::exception& problem) {
-    return base::error(problem.what());
+    return base::error(base::json_problem(problem.what()));
   }
 }
 

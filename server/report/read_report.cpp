@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_problem.h"
 #include "report/json_reader.h"
 #include "report/report_fields.h"
 
@@ -30,7 +31,7 @@ base::Result<analysis::Profile> read_report(std::string_view json_text) {
                   "it has no samples, or some of memory without a time");
     return profile;
   } catch (const std::exception& problem) {
-    return base::error(problem.what());
+    return base::error(base::json_problem(problem.what()));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <optional>
 
+#include "base/text.h"
 #include "base/utf8.h"
 
 namespace ridgeline::source {
@@ -147,6 +148,37 @@ DefaultValue of_value(std::string_view text, Node value) {
   return hindered(name ? BatchSizeObstacle::kName : BatchSizeObstacle::kExpression, whole);
 }
 
+bool is_word(char byte) {
+  return byte == '_' || (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+         static_cast<unsigned char>(byte) >= 0x80;
+}
+
+/// How often a text may assign a name, counted without its syntax and rather too often: `NAME = 1`, `NAME: int = 1`,
+/// `f(NAME=1)`, `global NAME`, `for NAME in`, `import x as NAME`, `NAME += 1`.
+std::size_t assignments_of(std::string_view text, std::string_view name) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + name.size())) {
+    const std::size_t end = at + name.size();
+    if ((at > 0 && is_word(text[at - 1])) || (end < text.size() && is_word(text[end]))) {
+      continue;
+    }
+    const std::size_t after = std::min(text.find_first_not_of(" \t", end), text.size());
+    const std::string_view rest = text.substr(after, 3);
+    const bool equals = rest.starts_with('=') && !rest.starts_with("==");
+    const bool augmented =
+        rest.size() > 1 && base::contains("+-*/%&|^@<>:", rest.substr(0, 1)) && base::contains(rest.substr(1), "=");
+    const bool typed = rest.starts_with(':') && base::contains(text.substr(after, text.find('\n', after) - after), "=");
+    const std::size_t line = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;  // npos + 1 is the beginning
+    std::string_view before = text.substr(line, at - line);
+    before.remove_suffix(before.size() - (before.find_last_not_of(" \t,") + 1));
+    const bool bound =
+        std::ranges::any_of(std::to_array<std::string_view>({"global", "for", "as", "import", "nonlocal"}),
+                            [&](std::string_view word) { return before.ends_with(word); });
+    count += equals || augmented || typed || bound ? 1 : 0;
+  }
+  return count;
+}
+
 /// The name of a parameter that an argument can be given to by name.
 Node name_of_parameter(Node parameter) {
   if (parameter.is("default_parameter") || parameter.is("typed_default_parameter")) {
@@ -176,6 +208,24 @@ DefaultValue read_default(std::string_view text, Node parameters) {
     }
   }
   return parameters.has_error() ? hindered(BatchSizeObstacle::kUnfinished, parameters.span()) : missing();
+}
+
+std::optional<BatchSize> read_constant(const SourceTree::Content& content, const BatchSize& batch_size) {
+  const std::string_view name = slice(content.text, batch_size.literal);
+  if (batch_size.obstacle != BatchSizeObstacle::kName || base::contains(name, ".") ||
+      assignments_of(content.text, name) != 1) {
+    return std::nullopt;
+  }
+  for (const Node statement : content.root().children()) {
+    const std::vector<Node> parts = statement.is("expression_statement") ? statement.children() : std::vector<Node>();
+    const Node assignment = !parts.empty() && parts[0].is("assignment") ? parts[0] : Node();
+    if (assignment.field("left").is("identifier") && content.text_of(assignment.field("left")) == name) {
+      const Node value = assignment.field("right");
+      const DefaultValue found = value.exists() ? of_value(content.text, value) : missing();
+      return found.batch_size.can_be_edited() && found.mistake.empty() ? std::optional(found.batch_size) : std::nullopt;
+    }
+  }
+  return std::nullopt;
 }
 
 std::string_view describe(BatchSizeObstacle obstacle) {

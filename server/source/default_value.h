@@ -1,6 +1,7 @@
 // Reading the default of `batch_size` in a signature.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "source/batch_size.h"
@@ -17,5 +18,9 @@ struct DefaultValue {
 
 /// `parameters`: the node of a function's or a lambda's parameters; none when a lambda has none.
 DefaultValue read_default(std::string_view text, Node parameters);
+
+/// Where the default is the name of a constant, that constant: `BATCH = 64` at the top of the file, which nothing else
+/// assigns. Its number is what is edited. None: the default is no such name.
+std::optional<BatchSize> read_constant(const SourceTree::Content& content, const BatchSize& batch_size);
 
 }  // namespace ridgeline::source

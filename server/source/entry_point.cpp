@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "source/bindings.h"
+#include "source/default_value.h"
 #include "source/hidden_definition.h"
 #include "source/provider_names.h"
 #include "source/syntax.h"
@@ -98,7 +99,7 @@ class Finder {
       result_.batch_size.obstacle = BatchSizeObstacle::kSeveral;
     } else if (has_signature(binding)) {
       const auto& [found, mistake, message] = binding.batch_size;
-      result_.batch_size = found;
+      result_.batch_size = read_constant(tree_.content(), found).value_or(found);
       if (!mistake.empty() && certain) {
         add(mistake, message, found.literal == Span{} ? binding.name_span : found.literal);
       }

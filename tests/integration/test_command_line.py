@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, ridgeline
+from conftest import BINARY, ROOT, ridgeline
 
 ENTRY = ROOT / "examples" / "mlp" / "entry.py"
 
@@ -74,7 +75,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_run(place: str, 
     assert not ran.exists() and done.stdout == ""
 
 
-def test_a_report_that_cannot_be_written_is_printed(tmp_path: Path) -> None:
+def test_a_report_that_cannot_be_written_is_kept_elsewhere(tmp_path: Path) -> None:
     """The folder goes while the report is made."""
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -93,5 +94,20 @@ def test_a_report_that_cannot_be_written_is_printed(tmp_path: Path) -> None:
         sys.executable,
     )
     assert done.returncode == 3
-    assert "the report is printed instead" in done.stderr
-    assert "throughput" in done.stdout
+    assert "No such file or directory" in done.stderr and done.stdout == ""
+    kept = Path(re.search(r"The output is in (\S+) instead\.", done.stderr).group(1))
+    assert "throughput" in kept.read_text()
+    kept.unlink()
+
+
+def test_a_full_device_is_an_error(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    report.write_text((ROOT / "tests" / "data" / "report" / "sample.json").read_text())
+    with open("/dev/full", "w") as full:
+        command = [BINARY, "report", str(report)]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 3
+    assert done.stderr == "ridgeline: cannot write to standard output: No space left on device\n"
+    done = ridgeline("report", report, "--output", "/dev/full")
+    assert done.returncode == 3 and "cannot write /dev/full: No space left on device" in done.stderr
+    Path(re.search(r"The output is in (\S+) instead\.", done.stderr).group(1)).unlink()

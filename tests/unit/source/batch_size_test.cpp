@@ -121,6 +121,29 @@ TEST(BatchSize, BytesInFrontDoNotMatter) {
   expect_value("x = 1\rdef input_provider(batch_size=[[32]]):\r  pass\r", 32);
 }
 
+TEST(BatchSizeEdit, ChangesTheConstantThatTheDefaultNames) {
+  constexpr std::string_view kProvider = "\ndef input_provider(batch_size=BATCH): pass\n";
+  const auto with = [&](std::string_view before, std::string_view after = "") {
+    return std::string(before) + std::string(kProvider) + std::string(after);
+  };
+  expect_edit(with("BATCH = [[32]]  # tuned"), 64, with("BATCH = 64  # tuned"));
+  expect_edit(with("BATCH: int = [[1_000]]"), 2000, with("BATCH: int = 2_000"));
+  expect_edit(with("", "BATCH = [[32]]\nprint(BATCH == 32, BATCHES)\n"), 64,
+              with("", "BATCH = 64\nprint(BATCH == 32, BATCHES)\n"));
+  const auto expect_name = [&](std::string_view before, std::string_view after = "") {
+    SCOPED_TRACE(before);
+    EXPECT_EQ(batch_size_of(with(before, after)).obstacle, BatchSizeObstacle::kName);
+  };
+  expect_name("BATCH = 32\nBATCH = 64");
+  expect_name("BATCH = 32\nBATCH += 1");
+  expect_name("BATCH = 8 * 4");
+  expect_name("BATCH = 32", "def change():\n    global BATCH\n");
+  expect_name("if large:\n    BATCH = 32");
+  expect_name("from settings import BATCH");
+  expect_name("BATCH = 32\nfor BATCH in sizes: pass");
+  expect_name("BATCH = 0");
+}
+
 TEST(BatchSize, SaysWhyItCannotBeEdited) {
   expect_obstacle("def input_provider(batch_size=[[BATCH]]): pass", BatchSizeObstacle::kName);
   expect_obstacle("def input_provider(batch_size=[[config.batch]]): pass", BatchSizeObstacle::kName);
