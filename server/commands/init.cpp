@@ -7,9 +7,11 @@
 
 #include "base/errno_text.h"
 #include "commands/exit_codes.h"
+#include "commands/profile_now.h"
 #include "commands/terminal.h"
 #include "profiling/entry_name.h"
 #include "profiling/source_text.h"
+#include "report/units.h"
 #include "source/entry_point_text.h"
 
 namespace ridgeline::commands {
@@ -19,6 +21,8 @@ namespace {
 struct InitOptions {
   std::string script;
   std::string output;  ///< empty: beside the script
+  bool try_it = false;
+  std::shared_ptr<profiling::ProfileRequest> request = std::make_shared<profiling::ProfileRequest>();  ///< of the try
 };
 
 /// Writes a file that was not there before; else says why not, and returns false.
@@ -34,6 +38,25 @@ bool write_new(const std::string& path, const std::string& text) {
     print_error(base::with_errno("cannot write all of " + path));
   }
   return written && closed;
+}
+
+/// Runs what was written: a short profile at its own batch size, which is not kept. What fails is written to stderr.
+int try_entry(const std::string& entry, profiling::ProfileRequest request) {
+  request.entry = entry;
+  request.time_budget_seconds = 1;
+  request.keep = false;
+  const auto target = find_target_or_report(request);
+  if (!target) {
+    return target.error().value;
+  }
+  const auto made = profile_now(request, *target);
+  if (!made) {
+    return made.error().value;
+  }
+  const analysis::Profile& profile = made->profile;
+  print_error("tried: an iteration with batch size " + std::to_string(profile.batch_size) + " takes " +
+              report::duration(profile.iteration.ms.value) + ".");
+  return kExitOk;
 }
 
 int run(const InitOptions& options) {
@@ -68,7 +91,7 @@ int run(const InitOptions& options) {
     message += "\nto fill in: " + unknown;
   }
   print_error(message);
-  return kExitOk;
+  return options.try_it ? try_entry(output, *options.request) : kExitOk;
 }
 
 }  // namespace
@@ -76,12 +99,16 @@ int run(const InitOptions& options) {
 void add_init_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<InitOptions>();
   CLI::App* command = app.add_subcommand("init", "Write an entry point for a training script, without running it.");
+  CLI::Option* const try_it = command->add_flag(
+      "--try", options->try_it, "Then run what was written, for a few iterations, to see that it works");
   command->add_option("SCRIPT", options->script, "Python file that trains, or defines a model")->required();
   command->add_option("--output", options->output,
                       "File to write, which must not exist; default: entry.py beside the script, or entry_2.py ...");
+  command->add_option("--python", options->request->python, "Python interpreter with the project's packages, for --try")
+      ->needs(try_it);
   command->footer(
       "Examples:\n"
-      "  ridgeline init train.py\n"
+      "  ridgeline init train.py --try\n"
       "  ridgeline init train.py --output profile_entry.py");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }

@@ -156,7 +156,7 @@ void Planner::find_models(const NameSet& roots) {
     return found == writers_.end() ? 0 : found->second.front();
   };
   std::ranges::stable_sort(plan_.models, {}, place);
-  slicer_.set_models(std::move(models));
+  slicer_.set_models(made_from_models());
 }
 
 void Planner::unknown(PythonLines& lines, const std::string& what) {
@@ -281,7 +281,13 @@ void Planner::of_loop() {
   plan_input(roots);
   given.insert(plan_.models.begin(), plan_.models.end());
   given.insert(data_.begin(), data_.end());
-  if (!counter_.empty() && roots.contains(counter_)) {
+  if (stride_.exists()) {
+    given.insert(counter_);
+    const auto reads = [this](const ScriptStatement* statement) { return statement->names.reads.contains(counter_); };
+    if (std::ranges::any_of(plan_.body, reads)) {
+      plan_.iteration_setup.push_back(std::string(counter_) + " = 0  # the first batch");
+    }
+  } else if (!counter_.empty() && roots.contains(counter_)) {
     given.insert(counter_);
     plan_.iteration_setup.push_back(std::string(counter_) + " = -1");
     plan_.prologue.insert(plan_.prologue.begin(),
@@ -289,10 +295,45 @@ void Planner::of_loop() {
   }
   std::erase_if(roots, [&](std::string_view name) { return given.contains(name); });
   plan_.iteration = slicer_.slice(roots, given);
+  add_hooks(given);
+  if (!plan_.body.empty() && !updates_weights()) {
+    plan_.prologue.emplace_back("# TODO: the step of the optimizer: nothing in the loop takes it");
+    plan_.unknown.emplace_back("the step of the optimizer: nothing in the loop takes it");
+  }
   NameSet open = plan_.iteration.missing;
   open.insert(plan_.model.missing.begin(), plan_.model.missing.end());
   guess_open(open);
   refuse_generators();
+}
+
+void Planner::add_hooks(const NameSet& given) {
+  const NameSet made = made_from_models();
+  const auto registers = [](const CalledName& call) {
+    return call.name.starts_with("register_") && call.name.ends_with("_hook");
+  };
+  for (std::size_t i = 0; i < script_.statements.size(); ++i) {
+    const ScriptStatement& statement = script_.statements[i];
+    if (!statement.is_definition && std::ranges::any_of(statement.names.calls, registers) &&
+        have_common(statement.names.reads, made)) {
+      NameSet reads = statement.names.reads;
+      std::erase_if(reads, [&](std::string_view name) { return statement.names.writes.contains(name); });
+      plan_.iteration.merge(slicer_.slice(reads, given));
+      plan_.iteration.statements.insert(i);
+    }
+  }
+}
+
+bool Planner::updates_weights() const {
+  const auto updates = [this](const StatementNames& names) {
+    return std::ranges::any_of(names.calls, [this](const CalledName& call) {
+      return is_any_of(call.name, {"step", "parameters", "update"}) || script_.trains.contains(call.name);
+    });
+  };
+  return std::ranges::any_of(plan_.body, [&](const ScriptStatement* statement) { return updates(statement->names); }) ||
+         std::ranges::any_of(plan_.iteration.statements, [&](std::size_t i) {
+           const StatementNames& names = script_.statements[i].names;
+           return script_.statements[i].is_definition && updates(names);
+         });
 }
 
 void Planner::refuse_generators() {
@@ -336,6 +377,7 @@ void Planner::find_loader() {
       iterable_ = argument_of(content_, iterable_, "iterable", 0);
     } else if (is_any_of(name, {"range", "trange", "count"})) {
       counter_ = target_.is("identifier") ? content_.text_of(target_) : "";
+      stride_ = name == "range" ? argument_of(content_, iterable_, {}, 2) : Node();
       target_ = Node();
       iterable_ = Node();
     } else {

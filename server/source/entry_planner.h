@@ -74,15 +74,16 @@ class Planner {
 
   void name_parameters();
 
+  /// What the iteration needs besides `roots`: statements that register hooks on the models, as for optimizers that
+  /// step within the backward pass.
+  void add_hooks(const NameSet& given);
+
+  /// Whether something changes the weights: an optimizer's step, or the script itself.
+  bool updates_weights() const;
+
   // ---- entry_planner_input.cpp
 
   Node named_argument(Node call, std::string_view keyword) const { return argument_of(content_, call, keyword, -1); }
-
-  /// A number of samples as the script has it; empty: it is computed, or stands elsewhere.
-  std::string number_of(Node value) const;
-
-  /// Of `parser.add_argument("--batch-size", default=64)`, for the attribute "batch_size".
-  std::string option_default(std::string_view attribute) const;
 
   void set_batch_size(Node value);
 
@@ -129,6 +130,18 @@ class Planner {
 
   void size_of_steps(const NameSet& reads, Slice slice);
 
+  /// A step of several micro-batches, which a function of the script draws one by one: the provider draws them all.
+  bool of_micro_batches();
+
+  /// The only function of the script whose result the step gives names, and the statement that does.
+  Node drawing_in_step() const;
+
+  /// The number of micro-batches of a step: what the loop inside of it counts to; none: there is no such loop.
+  Node micro_batches() const;
+
+  /// A slice of the data is shorter than a batch where the data ends: refused, as its figures would be of another size.
+  void check_slices();
+
   void returned_data();
 
   /// Each step takes all samples: names that calls of the step have as arguments.
@@ -170,9 +183,10 @@ class Planner {
   Node iterable_;                                                 ///< the loader, without what is around it
   Node inline_model_;                                             ///< the call that makes a model without a name
   std::string_view counter_;                                      ///< the variable that counts iterations
-  std::vector<std::string_view> targets_;                         ///< names that the loop assigns
-  std::vector<std::string_view> data_;  ///< names that the provider of the input returns, in a loop that counts
-  bool nested_ = false;                 ///< the loop unpacks a batch in a way that parameters cannot
+  Node stride_;  ///< BATCH of `range(0, n, BATCH)`: the counter is the first sample of a batch
+  std::vector<std::string_view> targets_;  ///< names that the loop assigns
+  std::vector<std::string_view> data_;     ///< names that the provider of the input returns, in a loop that counts
+  bool nested_ = false;                    ///< the loop unpacks a batch in a way that parameters cannot
 };
 
 }  // namespace ridgeline::source

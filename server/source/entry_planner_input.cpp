@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "source/entry_planner.h"
 #include "source/python_text.h"
+#include "source/script_numbers.h"
 
 namespace ridgeline::source {
 
@@ -19,49 +20,9 @@ bool is_batch_size(std::string_view name) {
 
 }  // namespace
 
-std::string Planner::number_of(Node value) const {
-  for (int links = 0; links < kMaxLinks && value.exists(); ++links) {
-    if (value.is("integer")) {
-      return std::string(content_.text_of(value));
-    }
-    const std::string_view name = value.is("attribute")    ? content_.text_of(value.field("attribute"))
-                                  : value.is("identifier") ? content_.text_of(value)
-                                                           : std::string_view();
-    const ScriptStatement* const assigned = value.is("identifier") ? assignment_of(script_, name) : nullptr;
-    if (assigned == nullptr) {
-      return name.empty() ? "" : option_default(name);
-    }
-    value = assigned->value;
-  }
-  return "";
-}
-
-std::string Planner::option_default(std::string_view attribute) const {
-  std::string found;
-  for_each_node(content_.root(), [&](Node node, const std::vector<Node>& /*ancestors*/) {
-    if (!found.empty() || called_name(content_, node) != "add_argument") {
-      return;
-    }
-    const Node value = named_argument(node, "default");
-    for (int i = 0; i < 3 && value.is("integer"); ++i) {
-      const Node option = argument_of(content_, node, "", i);
-      std::string name(option.is("string") ? content_.text_of(option) : std::string_view());
-      std::erase_if(name, [](char letter) { return letter == '"' || letter == '\''; });
-      std::ranges::replace(name, '-', '_');
-      if (name.starts_with("__") && name.substr(2) == attribute) {
-        found = content_.text_of(value);
-      }
-    }
-  });
-  return found;
-}
-
 void Planner::set_batch_size(Node value) {
-  const std::string number = number_of(value);
-  const bool usable = !number.empty() && number.size() < 8 &&
-                      number.find_first_not_of("0123456789_") == std::string::npos &&
-                      number.find_first_not_of("0_") != std::string::npos;
-  if (usable) {
+  const std::string number = number_of(content_, script_, value);
+  if (!number.empty()) {
     plan_.batch_size = number;
   } else {
     plan_.batch_size_note = "guessed";
@@ -74,10 +35,10 @@ void Planner::plan_input(const NameSet& roots) {
     return;
   }
   if (called_name(content_, iterable_) == "DataLoader") {
-    set_batch_size(argument_of(content_, iterable_, "batch_size", 1));
+    set_batch_size(argument_or_option(content_, script_, iterable_, "batch_size", 1));
     const Node dataset = argument_of(content_, iterable_, "dataset", 0);
     const Node made = dataset.is("identifier") ? value_of_name(content_.text_of(dataset)) : dataset;
-    if (of_dataset(dataset, named_argument(iterable_, "collate_fn"), made)) {
+    if (of_dataset(dataset, argument_or_option(content_, script_, iterable_, "collate_fn", -1), made)) {
       return;
     }
   } else {
@@ -285,6 +246,9 @@ NameSet Planner::made_from_models() const {
 }
 
 void Planner::of_steps(const NameSet& roots) {
+  if (of_micro_batches()) {
+    return;
+  }
   const NameSet models = made_from_models();
   NameSet drawn;
   NameSet reads;
@@ -293,7 +257,7 @@ void Planner::of_steps(const NameSet& roots) {
   for (const ScriptStatement* statement : plan_.body) {
     const StatementNames& names = statement->names;
     still = still && !is_part_of_step(script_, names) && !have_common(names.reads, models) && !names.writes.empty() &&
-            !names.reads.contains(counter_) && names.calls.size() < 16;
+            (stride_.exists() || !names.reads.contains(counter_)) && names.calls.size() < 16;
     if (!still) {
       rest.push_back(statement);
       continue;
@@ -313,9 +277,15 @@ void Planner::of_steps(const NameSet& roots) {
       data_.push_back(name);
     }
   }
-  Slice slice = slicer_.slice(reads, drawn);
+  NameSet known = drawn;
+  if (stride_.exists()) {
+    known.insert(counter_);
+    plan_.input_first.push_back(std::string(counter_) + " = 0");
+  }
+  Slice slice = slicer_.slice(reads, known);
   if (data_.empty() || depends_on_model(slice) || !is_complete(slice)) {
     plan_.input_statements.clear();
+    plan_.input_first.clear();
     unknown(plan_.input_lines, "the input, batch_size samples");
     data_.clear();
     return;
@@ -323,6 +293,7 @@ void Planner::of_steps(const NameSet& roots) {
   plan_.body = std::move(rest);
   plan_.names.insert(reads.begin(), reads.end());
   size_of_steps(reads, std::move(slice));
+  check_slices();
   plan_.parameters.assign(data_.begin(), data_.end());
   plan_.iteration_lines.clear();
   returned_data();
@@ -334,7 +305,8 @@ void Planner::size_of_steps(const NameSet& reads, Slice slice) {
     const NameSet& more = script_.statements[i].names.reads;
     names.insert(more.begin(), more.end());
   }
-  const auto size = std::ranges::find_if(names, is_batch_size);
+  const auto size =
+      stride_.is("identifier") ? names.find(content_.text_of(stride_)) : std::ranges::find_if(names, is_batch_size);
   if (size == names.end()) {
     plan_.input = std::move(slice);
     plan_.batch_size_note = "TODO: nothing below depends on it yet";
@@ -358,6 +330,18 @@ void Planner::size_of_steps(const NameSet& reads, Slice slice) {
   plan_.input_statements.insert(plan_.input_statements.end(), drawing.begin(), drawing.end());
 }
 
+void Planner::check_slices() {
+  for (const ScriptStatement* statement : plan_.input_statements) {
+    const Node slice =
+        stride_.exists() && statement->value.is("subscript") ? statement->value.field("subscript") : Node();
+    if (slice.is("slice") && statement->names.writes.size() == 1) {
+      const std::string name(*statement->names.writes.begin());
+      plan_.input_lines.push_back("assert len(" + name + ") == batch_size, \"the data has fewer samples\"");
+      return;
+    }
+  }
+}
+
 void Planner::returned_data() {
   std::string values;
   for (const std::string_view name : data_) {
@@ -367,6 +351,87 @@ void Planner::returned_data() {
     values.pop_back();
   }
   plan_.input_lines.push_back("return " + (data_.size() == 1 ? "(" + values + ")" : values));
+}
+
+Node Planner::micro_batches() const {
+  Node count;
+  const auto accumulates = [this](Node loop) {
+    return std::ranges::any_of(names_in(content_, loop).calls,
+                               [](const CalledName& call) { return call.name == "backward"; });
+  };
+  for (const ScriptStatement* statement : plan_.body) {
+    for_each_node(statement->node, [&](Node node, const std::vector<Node>& /*ancestors*/) {
+      const Node range = node.is("for_statement") ? without_parentheses(node.field("right")) : Node();
+      if (!count.exists() && called_name(content_, range) == "range" && !argument_of(content_, range, {}, 1).exists() &&
+          accumulates(node)) {
+        count = argument_of(content_, range, {}, 0);
+      }
+    });
+  }
+  return count;
+}
+
+Node Planner::drawing_in_step() const {
+  const NameSet models = made_from_models();
+  Node found;
+  bool only = true;
+  for (const ScriptStatement* statement : plan_.body) {
+    for_each_node(statement->node, [&](Node node, const std::vector<Node>& /*ancestors*/) {
+      const Node call = node.is("assignment") ? node.field("right") : Node();
+      const std::string_view name = call.field("function").is("identifier") ? called_name(content_, call) : "";
+      if (script_.definitions.contains(name) && !script_.models.contains(name) &&
+          !have_common(names_in(content_, call).reads, models)) {
+        only = only && (!found.exists() || content_.text_of(found) == content_.text_of(node));
+        found = node;
+      }
+    });
+  }
+  return only ? found : Node();
+}
+
+bool Planner::of_micro_batches() {
+  const Node count = micro_batches();
+  const Node drawing = count.exists() ? drawing_in_step() : Node();
+  if (!drawing.exists()) {
+    return false;
+  }
+  const Node call = drawing.field("right");
+  const std::string function(called_name(content_, call));
+  NameSet reads = names_in(content_, call).reads;
+  const NameSet inside = names_in(content_, script_.definitions.at(called_name(content_, call))).reads;
+  const NameSet& counts = names_in(content_, count).reads;
+  reads.insert(counts.begin(), counts.end());
+  NameSet sizes = reads;
+  sizes.insert(inside.begin(), inside.end());
+  const auto size = std::ranges::find_if(sizes, is_batch_size);
+  Slice slice = slicer_.slice(reads, {});
+  if (size == sizes.end() || !slice.imported.empty() || depends_on_model(slice) || !is_complete(slice)) {
+    return false;
+  }
+  const std::string name(*size);
+  const std::string text(content_.text_of(count));
+  const std::string batches = count.is("identifier") || count.is("integer") ? text : "(" + text + ")";
+  const std::string each = number_of(content_, script_, value_of_name(*size));
+  const std::string steps = number_of(content_, script_, count);
+  const std::string all = !each.empty() && !steps.empty() ? std::to_string(std::stoull(each) * std::stoull(steps)) : "";
+  const bool known = !all.empty() && all.size() < 8;
+  plan_.batch_size = known ? all : "32";
+  plan_.batch_size_note = known ? steps + " micro-batches of " + each : "guessed: all micro-batches of a step";
+  plan_.input = std::move(slice);
+  plan_.names.insert(reads.begin(), reads.end());
+  plan_.imports.insert("import itertools");
+  plan_.input_lines = {"samples = batch_size",
+                       "batches = []",
+                       "for micro_batch in range(" + text + "):",
+                       "    " + name + " = globals()[\"" + name + "\"] = (samples + micro_batch) // " + batches,
+                       "    batches.append(" + std::string(content_.text_of(call)) + ")",
+                       "return (batches,)"};
+  plan_.parameters = {"batches"};
+  plan_.prologue = {"drawn = itertools.cycle(batches)", "", "def " + function + "(*_, **__):",
+                    "    return next(drawn)",           "", std::string(content_.text_of(drawing))};
+  const NameSet drawn = names_in(content_, drawing.field("left")).reads;
+  data_.assign(drawn.begin(), drawn.end());
+  return true;
 }
 
 void Planner::of_whole_data(const NameSet& roots) {

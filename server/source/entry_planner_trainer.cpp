@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "source/entry_planner.h"
+#include "source/script_numbers.h"
 
 namespace ridgeline::source {
 
@@ -158,7 +159,7 @@ void Planner::class_input(std::string_view name, Node construction, bool lightni
       loader = value_of_name(content_.text_of(loader));
     }
     if (called_name(content_, loader) == "DataLoader") {
-      set_batch_size(argument_of(content_, loader, "batch_size", 1));
+      set_batch_size(argument_or_option(content_, script_, loader, "batch_size", 1));
       const Node dataset = argument_of(content_, loader, "dataset", 0);
       const Node made = dataset.is("identifier") ? value_of_name(content_.text_of(dataset)) : dataset;
       question.dataset = made;

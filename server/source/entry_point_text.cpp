@@ -45,9 +45,10 @@ class Writer {
         top_.insert(i);
       }
     }
+    const NameSet local = made_in_iteration();
     for (const std::size_t i : plan_.iteration.statements) {
       const ScriptStatement& statement = script_.statements[i];
-      if (statement.is_definition || statement.is_import) {
+      if (statement.is_import || (statement.is_definition && !have_common(statement.names.reads, local))) {
         top_.insert(i);
       }
     }
@@ -55,6 +56,21 @@ class Writer {
       std::erase_if(top_, [&](std::size_t i) { return &script_.statements[i] == statement; });
     }
     place_globals();
+  }
+
+  /// The models, and what the iteration provider makes from them. Functions that read these are defined there.
+  NameSet made_in_iteration() const {
+    NameSet local(plan_.models.begin(), plan_.models.end());
+    for (std::size_t before = 0; before != local.size();) {
+      before = local.size();
+      for (const std::size_t i : plan_.iteration.statements) {
+        const StatementNames& names = script_.statements[i].names;
+        if (have_common(names.reads, local)) {
+          local.insert(names.writes.begin(), names.writes.end());
+        }
+      }
+    }
+    return local;
   }
 
   /// What functions and classes at the top read has to be there, too.
@@ -98,7 +114,7 @@ class Writer {
 
   void add_lines(const PythonLines& lines, std::string_view indent) {
     for (const std::string& line : lines) {
-      body_ += std::string(indent) + line + "\n";
+      body_ += (line.empty() ? std::string() : std::string(indent) + line) + "\n";
     }
   }
 
@@ -313,8 +329,8 @@ base::Result<EntryPointText> entry_point_text(std::string script, std::string_vi
     return base::error("The file defines providers: it is an entry point already.");
   }
   const auto training = read_training_script(tree->content());
-  if (!training.has_value()) {
-    return base::error("The file defines no model, and nothing in it calls `backward()`.");
+  if (!training) {
+    return training.error();
   }
   const std::string_view stem = file_name.ends_with(".py") ? file_name.substr(0, file_name.size() - 3) : "";
   const bool import = same_folder && training->can_be_imported && is_python_name(stem);

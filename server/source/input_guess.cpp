@@ -288,6 +288,12 @@ class Guesser {
     return in(*question_.statements) || in(script_.statements) || std::ranges::any_of(script_.definitions, names_loss);
   }
 
+  /// Whether the iteration reads a value of the batch.
+  bool is_read(std::string_view name) const {
+    return std::ranges::any_of(*question_.statements,
+                               [&](const ScriptStatement& statement) { return statement.names.reads.contains(name); });
+  }
+
   bool body_contains(std::initializer_list<std::string_view> parts) const {
     return std::ranges::any_of(*question_.statements, [&](const ScriptStatement& statement) {
       return statement.node.exists() && std::ranges::any_of(parts, [&](std::string_view part) {
@@ -327,13 +333,25 @@ class Guesser {
     const auto line = [&](std::string_view name, const std::string& value, const std::string& comment) {
       guess_.lines.push_back(std::string(name) + " = " + value + (comment.empty() ? "" : "  # " + comment));
     };
-    line(question_.names[0], input, note);
+    const bool binary =
+        loss_is({"binary_cross_entropy", "binary_cross_entropy_with_logits", "BCELoss", "BCEWithLogitsLoss"});
+    const bool compared_with_input = question_.names.size() == 1 || !is_read(question_.names[1]);
+    constexpr std::string_view kNormal = "torch.randn(";
+    if (binary && compared_with_input && input.starts_with(kNormal)) {
+      line(question_.names[0], "torch.rand(" + input.substr(kNormal.size()), "from 0 to 1, as the loss takes it");
+    } else {
+      line(question_.names[0], input, note);
+    }
     guess_.values = std::string(question_.names[0]) + ",";
     if (question_.names.size() == 1) {
       return true;
     }
     const std::string_view target = question_.names[1];
     guess_.values += " " + std::string(target);
+    if (compared_with_input) {
+      line(target, "torch.zeros(batch_size)", "not used");
+      return true;
+    }
     const KnownDataset* const known = dataset();
     auto count = outputs();
     if (known != nullptr && !known->classes.empty() && !last_.has_value()) {
@@ -349,8 +367,6 @@ class Guesser {
            count.has_value() ? "" : "guessed: 10 classes");
       return true;
     }
-    const bool binary =
-        loss_is({"binary_cross_entropy", "binary_cross_entropy_with_logits", "BCELoss", "BCEWithLogitsLoss"});
     if (!binary &&
         !loss_is({"mse_loss", "MSELoss", "l1_loss", "L1Loss", "smooth_l1_loss", "SmoothL1Loss", "HuberLoss"})) {
       return false;

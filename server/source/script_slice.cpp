@@ -36,9 +36,8 @@ void Slice::merge(const Slice& other) {
 
 bool Slicer::is_imported(const ScriptStatement& statement) const {
   const StatementNames& names = statement.names;
-  return import_ && statement.of_module && !statement.is_import &&
-         (statement.is_definition || (!have_common(names.writes, models_) && !have_common(names.changes, models_) &&
-                                      !have_common(names.reads, models_)));
+  return import_ && statement.of_module && !statement.is_import && !have_common(names.writes, models_) &&
+         !have_common(names.changes, models_) && !have_common(names.reads, models_);
 }
 
 Slice Slicer::slice(const NameSet& roots, const NameSet& given) const {

@@ -22,7 +22,8 @@ class Slicer {
   /// `import`: what the script's module defines is imported from it; else it is copied.
   Slicer(const TrainingScript& script, bool import) : script_(script), import_(import) {}
 
-  /// The names of the models: what makes them is copied also when the rest is imported.
+  /// The names of the models and of what is made from them: what makes or reads these is copied also when the rest is
+  /// imported.
   void set_models(NameSet models) { models_ = std::move(models); }
 
   /// What `roots` depend on before the loop; names in `given` have their value otherwise.

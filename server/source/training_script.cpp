@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "base/text.h"
+
 namespace ridgeline::source {
 
 namespace {
@@ -26,12 +28,6 @@ Node undecorated(Node node) { return node.is("decorated_definition") ? node.fiel
 
 bool is_loop(Node node) { return node.is("for_statement") || node.is("while_statement"); }
 
-/// `for _ in range(n)`, `while`: a loop that counts, where another goes through the data.
-bool counts(const Content& content, Node loop) {
-  const std::string_view called = called_name(content, without_parentheses(loop.field("right")));
-  return loop.is("while_statement") || is_any_of(called, {"range", "trange", "count"});
-}
-
 /// What an `expression_statement` assigns; none where it is no assignment.
 Node assignment_in(Node statement) {
   const std::vector<Node> parts = statement.is("expression_statement") ? statement.children() : std::vector<Node>();
@@ -49,19 +45,33 @@ class ScriptReader {
  public:
   explicit ScriptReader(const Content& content) : content_(content) {}
 
-  std::optional<TrainingScript> read() {
+  base::Result<TrainingScript> read() {
     find_definitions();
     find_models();
+    find_functions();
     find_sites();
     find_training_functions();
     if (!find_loop() && !find_trainer() && !find_model()) {
-      return std::nullopt;
+      return base::error(why_not());
     }
     script_.can_be_imported = std::ranges::none_of(content_.root().children(), [&](Node node) { return trains(node); });
     return std::move(script_);
   }
 
  private:
+  std::string why_not() const {
+    if (!script_.method.empty()) {
+      return "The training loop is in `" + script_.method +
+             "`: loops in methods and lambdas are not understood. The script can be profiled as it is, with " +
+             "`ridgeline run --stop`.";
+    }
+    if (std::ranges::any_of(sites_, [this](const Site& site) { return is_backward(site); })) {
+      return "Gradients are computed, but in no loop that is understood. The script can be profiled as it is, with "
+             "`ridgeline run --stop`.";
+    }
+    return "The file defines no model, and nothing in it calls `backward()`.";
+  }
+
   void find_definitions() {
     for (const Node statement : content_.root().children()) {
       const Node node = undecorated(statement);
@@ -101,6 +111,17 @@ class ScriptReader {
     }
   }
 
+  /// Functions that are in no class, also those within others.
+  void find_functions() {
+    for_each_node(content_.root(), [&](Node node, const std::vector<Node>& ancestors) {
+      const bool plain = std::ranges::none_of(
+          ancestors, [](Node around) { return around.is("class_definition") || around.is("lambda"); });
+      if (node.is("function_definition") && plain) {
+        functions_.insert(content_.text_of(node.field("name")));
+      }
+    });
+  }
+
   void find_sites() {
     for_each_node(content_.root(), [&](Node node, const std::vector<Node>& ancestors) {
       if (!node.is("call") || ancestors.size() > kMaxAncestors || sites_.size() >= kMaxSites) {
@@ -108,10 +129,31 @@ class ScriptReader {
       }
       const std::string_view name = called_name(content_, node);
       const bool method = node.field("function").is("attribute");
-      const bool own = !method && script_.definitions.contains(name);
-      if (own || is_any_of(name, {"backward", "manual_backward", "fit"}) || name.ends_with("Trainer")) {
+      const bool own = !method && (script_.definitions.contains(name) || functions_.contains(name));
+      const bool gradients =
+          method && name == "grad" && content_.text_of(node.field("function")).ends_with("autograd.grad");
+      if (own || gradients || is_any_of(name, {"backward", "manual_backward", "fit"}) || name.ends_with("Trainer")) {
         sites_.push_back({node, name, ancestors});
       }
+      if (method && name == "step" && !steps_a_schedule(node)) {
+        steps_.push_back(node);
+        const Node closure = argument_of(content_, node, "closure", 0);
+        if (closure.is("identifier") && functions_.contains(content_.text_of(closure))) {
+          sites_.push_back({node, content_.text_of(closure), ancestors});  // the optimizer calls it
+        }
+      }
+    });
+  }
+
+  /// `scheduler.step()`, `profiler.step()`: what is stepped is no optimizer.
+  bool steps_a_schedule(Node call) const {
+    const std::string_view object = content_.text_of(call.field("function").field("object"));
+    return base::contains(object, "sched") || base::contains(object, "prof") || base::contains(object, "pbar");
+  }
+
+  bool has_step(Node node) const {
+    return std::ranges::any_of(steps_, [&](Node step) {
+      return step.span().begin >= node.span().begin && step.span().end <= node.span().end;
     });
   }
 
@@ -126,17 +168,16 @@ class ScriptReader {
     return found;
   }
 
-  /// The function at the top of the file that a site is in; empty: another place.
+  /// The innermost function that a site is in; empty: it is in none, or in a class or a lambda.
   std::string_view function_of(const std::vector<Node>& ancestors) const {
     const std::vector<std::size_t> around = functions_around(ancestors);
-    if (around.size() != 1 || !ancestors[around[0]].is("function_definition")) {
-      return {};
-    }
-    const std::string_view name = content_.text_of(ancestors[around[0]].field("name"));
-    return script_.definitions.contains(name) ? name : std::string_view();
+    const bool plain = !around.empty() && std::ranges::all_of(around, [&](std::size_t i) {
+      return ancestors[i].is("function_definition");
+    });
+    return plain ? content_.text_of(ancestors[around.back()].field("name")) : std::string_view();
   }
 
-  static bool is_backward(const Site& site) { return is_any_of(site.name, {"backward", "manual_backward"}); }
+  static bool is_backward(const Site& site) { return is_any_of(site.name, {"backward", "manual_backward", "grad"}); }
 
   void find_training_functions() {
     for (bool changed = true; changed;) {
@@ -172,10 +213,10 @@ class ScriptReader {
 
   /// The innermost loop over data around a site within its function. Else the innermost loop, or an outer one that
   /// calls backward() as well: of a GAN's critic, which steps several times for each step of the generator.
-  std::optional<std::size_t> loop_around(const std::vector<Node>& ancestors) const {
+  std::optional<std::size_t> loop_with_backward(const std::vector<Node>& ancestors) const {
     std::optional<std::size_t> counting;
     for (const std::size_t i : loops_around(ancestors)) {
-      if (!counts(content_, ancestors[i])) {
+      if (!is_counting_loop(content_, ancestors[i])) {
         return i;
       }
       if (!counting.has_value() || calls_backward(ancestors[i])) {
@@ -183,6 +224,21 @@ class ScriptReader {
       }
     }
     return counting;
+  }
+
+  /// The loop whose body is a training step: where loop_with_backward() only accumulates gradients, the loop around it
+  /// that steps the optimizer. A pass through all of the data with one step after it stays a loop over the data.
+  std::optional<std::size_t> loop_around(const std::vector<Node>& ancestors) const {
+    const auto inner = loop_with_backward(ancestors);
+    if (!inner.has_value() || has_step(ancestors[*inner])) {
+      return inner;
+    }
+    for (const std::size_t i : loops_around(ancestors)) {
+      if (i < *inner && has_step(ancestors[i])) {
+        return is_counting_loop(content_, ancestors[*inner]) || !is_counting_loop(content_, ancestors[i]) ? i : inner;
+      }
+    }
+    return inner;
   }
 
   bool find_loop() {
@@ -202,12 +258,12 @@ class ScriptReader {
   bool take_loop(const Site& site, std::size_t at) {
     const std::vector<Node> ancestors(site.ancestors.begin(), site.ancestors.begin() + static_cast<std::ptrdiff_t>(at));
     if (!functions_around(ancestors).empty() && function_of(ancestors).empty()) {
-      const std::vector<std::size_t> around = functions_around(ancestors);
-      for (const std::size_t i : around) {
+      std::string method;
+      for (const std::size_t i : functions_around(ancestors)) {
         const Node name = ancestors[i].field("name");
-        script_.method +=
-            (script_.method.empty() ? "" : ".") + std::string(name.exists() ? content_.text_of(name) : "lambda");
+        method += (method.empty() ? "" : ".") + std::string(name.exists() ? content_.text_of(name) : "lambda");
       }
+      script_.method = std::move(method);
       return false;
     }
     const Node loop = site.ancestors[at];
@@ -300,7 +356,7 @@ class ScriptReader {
     while (levels.size() < kMaxCallLevels) {
       const std::vector<std::size_t> functions = functions_around(ancestors);
       const bool in_function = !functions.empty();
-      const std::size_t from = in_function ? functions.front() : 0;
+      const std::size_t from = in_function ? functions.back() : 0;
       std::vector<ScriptStatement> level;
       const std::string_view function =
           in_function ? content_.text_of(ancestors[from].field("name")) : std::string_view();
@@ -316,7 +372,8 @@ class ScriptReader {
         break;
       }
       if (call == sites_.end() || !visited.insert(function).second) {
-        ancestors = {content_.root()};
+        // Nothing calls it: what is around it has run to its end.
+        ancestors.resize(functions.size() > 1 ? from : 1);
         last = Node();
       } else {
         ancestors = call->ancestors;
@@ -435,7 +492,9 @@ class ScriptReader {
 
   const Content& content_;
   TrainingScript script_;
+  NameSet functions_;  ///< names of functions that are in no class
   std::vector<Site> sites_;
+  std::vector<Node> steps_;  ///< calls that step an optimizer
 };
 
 }  // namespace
@@ -448,8 +507,13 @@ bool is_main_guard(const SourceTree::Content& content, Node statement) {
   return condition.starts_with("__name__") || condition.ends_with("__name__");
 }
 
-std::optional<TrainingScript> read_training_script(const SourceTree::Content& content) {
+base::Result<TrainingScript> read_training_script(const SourceTree::Content& content) {
   return ScriptReader(content).read();
+}
+
+bool is_counting_loop(const SourceTree::Content& content, Node loop) {
+  const std::string_view called = called_name(content, without_parentheses(loop.field("right")));
+  return loop.is("while_statement") || is_any_of(called, {"range", "trange", "count"});
 }
 
 bool constructs_model(const SourceTree::Content& content, const TrainingScript& script, Node call) {
@@ -487,8 +551,8 @@ bool is_part_of_step(const TrainingScript& script, const StatementNames& names) 
       return call.root.ends_with("scaler") || call.root.starts_with("ema");
     }
     return (call.root.empty() && script.trains.contains(call.name)) ||
-           is_any_of(call.name, {"backward", "manual_backward", "zero_grad", "clip_grad_norm_", "clip_grad_value_",
-                                 "unscale_", "parameters"});
+           is_any_of(call.name, {"backward", "manual_backward", "grad", "zero_grad", "clip_grad_norm_",
+                                 "clip_grad_value_", "unscale_", "parameters"});
   });
 }
 

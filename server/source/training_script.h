@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "source/statement_names.h"
 #include "source/syntax.h"
 
@@ -60,8 +61,12 @@ struct TrainingScript {
   bool can_be_imported = false;
 };
 
-/// Nothing when the text neither trains nor defines a model. Pure; nothing of the text runs.
-std::optional<TrainingScript> read_training_script(const SourceTree::Content& content);
+/// Fails, with a sentence for the user, when the text neither trains in a way that is understood nor defines a model.
+/// Pure; nothing of the text runs.
+base::Result<TrainingScript> read_training_script(const SourceTree::Content& content);
+
+/// `for _ in range(n)`, `while`: a loop that counts, where another goes through the data.
+bool is_counting_loop(const SourceTree::Content& content, Node loop);
 
 /// Whether a statement is `if __name__ == "__main__":`, or the other way round.
 bool is_main_guard(const SourceTree::Content& content, Node statement);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -116,6 +117,68 @@ def test_a_gan_profiles_as_it_was_written(tmp_path: Path) -> None:
     (tmp_path / "gan.py").write_text((SCRIPTS / "gan.py").read_text())
     assert ridgeline("init", tmp_path / "gan.py").returncode == 0
     assert profile(tmp_path / "entry.py", "--time-budget", "1")["entry"]["batchSize"] == 32
+
+
+# Runs entry files: what changes the weights in two iterations, and how many samples the loss has seen in one.
+RUN_ENTRIES = """
+import importlib, json, sys, torch
+sys.path.insert(0, ".")
+sys.argv = ["entry.py"]
+samples = 0
+def count(module, arguments):
+    global samples
+    samples += len(arguments[0])
+result = {}
+for name in sys.stdin.read().split():
+    entry = importlib.import_module("entry_" + name)
+    model = entry.model_provider()
+    model.register_forward_pre_hook(count)
+    size = entry.input_provider.__defaults__[0]
+    inputs = entry.input_provider()
+    iteration = entry.iteration_provider(model)
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    samples = 0
+    iteration(*inputs)
+    seen = samples
+    iteration(*inputs)
+    changed = any(not torch.equal(a, b) for a, b in zip(before, model.parameters()))
+    more = entry.input_provider(2 * size)
+    samples = 0
+    iteration(*more)
+    result[name] = [size, seen, samples, changed]
+print(json.dumps(result))
+"""
+
+
+def test_what_is_written_trains_on_as_many_samples_as_the_script(tmp_path: Path) -> None:
+    # nested_functions: LBFGS evaluates its closure more than once for each step.
+    sizes = {"micro_batches": 24, "autoencoder": 96, "backward_hooks": 24, "slices": 50, "own_updates": 28}
+    for name in sizes:
+        (tmp_path / f"{name}.py").write_text((SCRIPTS / f"{name}.py").read_text())
+        done = ridgeline("init", tmp_path / f"{name}.py", "--output", tmp_path / f"entry_{name}.py")
+        assert done.returncode == 0 and "to fill in" not in done.stderr, done.stderr
+    (tmp_path / "entry_autoencoder.py").write_text(
+        (tmp_path / "entry_autoencoder.py").read_text().replace("from autoencoder import", "from model import")
+    )
+    without_data = (SCRIPTS / "autoencoder.py").read_text().replace("from torchvision import datasets, transforms", "")
+    kept = [line for line in without_data.split("loader = ")[0].splitlines()]
+    rest = without_data[without_data.index("class VAE") :].split("def train")[0]
+    (tmp_path / "model.py").write_text("\n".join(kept) + "\n" + rest)
+    done = subprocess.run(
+        [sys.executable, "-c", RUN_ENTRIES], cwd=tmp_path, input=" ".join(sizes), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    for name, (size, seen, twice, changed) in json.loads(done.stdout).items():
+        assert (size, seen, twice, changed) == (sizes[name], size, 2 * size, True), name
+
+
+def test_what_is_written_can_be_tried(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text((SCRIPTS / "nested_functions.py").read_text())
+    done = ridgeline("init", tmp_path / "train.py", "--try", "--python", sys.executable)
+    assert done.returncode == 0 and "tried: an iteration with batch size 40 takes" in done.stderr, done.stderr
+    (tmp_path / "broken.py").write_text((SCRIPTS / "slices.py").read_text().replace("Linear(64, 3)", "Linear(65, 3)"))
+    done = ridgeline("init", tmp_path / "broken.py", "--try", "--python", sys.executable)
+    assert done.returncode == 1 and "shapes cannot be multiplied" in done.stderr
 
 
 @pytest.mark.parametrize("expected", sorted((SCRIPTS / "expected").glob("*.py")), ids=lambda path: path.stem)

@@ -79,7 +79,9 @@ TEST_P(EntryPointOf, Script) {
 INSTANTIATE_TEST_SUITE_P(Each, EntryPointOf,
                          ::testing::Values("mnist", "notebook", "hugging_face", "trainer", "trainer_dataset",
                                            "lightning_module", "gan", "resnet_amp", "accelerate", "char_lm",
-                                           "critic_steps", "full_batch", "model_only", "library"),
+                                           "critic_steps", "full_batch", "model_only", "library", "micro_batches",
+                                           "autoencoder", "backward_hooks", "slices", "nested_functions",
+                                           "own_updates"),
                          [](const auto& script) { return script.param; });
 
 constexpr std::string_view kNet =
@@ -98,6 +100,10 @@ TEST(EntryPointText, SaysWhyThereIsNone) {
   const auto error = [](std::string_view script) { return written(script); };
   EXPECT_EQ(error(""), "error: The file defines no model, and nothing in it calls `backward()`.");
   EXPECT_EQ(error("import torch\nx = 1\n"), "error: The file defines no model, and nothing in it calls `backward()`.");
+  const std::string trainer =
+      "class Trainer:\n  def fit(self):\n    for x in self.loader:\n      self.loss(x).backward()\n";
+  EXPECT_THAT(error(trainer), HasSubstr("The training loop is in `Trainer.fit`"));
+  EXPECT_THAT(error("import torch\nloss.backward()\n"), HasSubstr("in no loop that is understood"));
   EXPECT_EQ(error("import torch\nfor x in (1, 2:\n    loss.backward()\n"),
             "error: Line 2 has a syntax error. Correct it, then try again.");
   EXPECT_EQ(error("def model_provider(): pass\n"), "error: The file defines providers: it is an entry point already.");
@@ -133,6 +139,35 @@ TEST(EntryPointText, KeepsWhatAStepCarriesToTheNext) {
   EXPECT_THAT(text, HasSubstr("        nonlocal count\n        count += 1\n"));
 }
 
+TEST(EntryPointText, SaysWhereNothingStepsTheOptimizer) {
+  const std::string text =
+      written(with_loop("        nn.functional.cross_entropy(model(x), y).backward()\n    optimizer.step()\n"));
+  EXPECT_THAT(text, HasSubstr("# TODO: the step of the optimizer: nothing in the loop takes it\n"));
+  EXPECT_THAT(written(with_loop(kStep)), Not(HasSubstr("TODO")));
+}
+
+TEST(EntryPointText, TakesTheBatchSizeThatTheScriptStates) {
+  const auto size = [](std::string_view before, std::string_view loader) {
+    const std::string text =
+        written(std::string(kNet) + std::string(before) +
+                "def main():\n    model = Net()\n    optimizer = torch.optim.SGD(model.parameters())\n"
+                "    for x, y in DataLoader(data, " +
+                std::string(loader) + "):\n" + std::string(kStep));
+    return text.substr(text.find("batch_size="), text.find("\n", text.find("batch_size=")) - text.find("batch_size="));
+  };
+  EXPECT_EQ(size("", "batch_size=24"), "batch_size=24):");
+  EXPECT_EQ(size("", "24"), "batch_size=24):");
+  EXPECT_EQ(size("options = {'batch_size': 24}\n", "**options"), "batch_size=24):");
+  EXPECT_EQ(size("options = dict(batch_size=8 * 3)\n", "**options"), "batch_size=24):");
+  EXPECT_EQ(size("parser.add_argument('-b', '--batch-size', default=24)\n", "batch_size=args.batch_size"),
+            "batch_size=24):");
+  EXPECT_EQ(size("class Config:\n    batch: int = 24\n", "batch_size=config.data.batch"), "batch_size=24):");
+  EXPECT_EQ(size("class Config:\n    batch: int = field(default=24)\n", "batch_size=config.batch"), "batch_size=24):");
+  EXPECT_EQ(size("config = {'train': {'batch': 24}}\n", "batch_size=config['train']['batch']"), "batch_size=24):");
+  EXPECT_EQ(size("a = {'batch': 24}\nb = {'batch': 25}\n", "batch_size=a['batch']"), "batch_size=32):  # guessed");
+  EXPECT_EQ(size("", "batch_size=unknown()"), "batch_size=32):  # guessed");
+}
+
 TEST(EntryPointText, LeavesTheLoopByReturn) {
   const std::string text = written(
       with_loop("        if x is None:\n            optimizer.zero_grad()\n            continue\n        for i in x:\n"
@@ -164,6 +199,11 @@ TEST(EntryPointText, TakesHostileScripts) {
   written(with_loop(kStep, "    z = model" + repeated(".a", 20'000) + "\n"));
   written(
       "class A(A): pass\nclass B(Module): B(B())\nclass Module(B): pass\ndef f(): g()\ndef g(): f(); x.backward()\n");
+  std::string doubled = "    n0 = 1\n";
+  for (int i = 1; i < 40; ++i) {
+    doubled += "    n" + std::to_string(i) + " = n" + std::to_string(i - 1) + " * n" + std::to_string(i - 1) + "\n";
+  }
+  written(with_loop("        for i in range(n39):\n            model(x).backward()\n", doubled));
   written(with_loop("        yield loss.backward()\n"));
   written("def train(train, *train2, **k):\n    for train in train:\n        train.backward()\ntrain(train)\n");
   for (unsigned seed = 0; seed < 64; ++seed) {

@@ -1,0 +1,185 @@
+#include "source/script_numbers.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <set>
+
+namespace ridgeline::source {
+
+namespace {
+
+using Content = SourceTree::Content;
+using Number = std::optional<std::int64_t>;
+
+constexpr int kMaxNesting = 16;  // names that stand for others, and operations
+constexpr int kMaxReads = 64;    // of expressions for one number: each may look through the whole script
+constexpr std::int64_t kNumberLimit = 10'000'000;
+
+std::string_view unquoted(std::string_view literal) {
+  const std::size_t first = literal.find_first_of("\"'");
+  const std::size_t last = literal.find_last_of("\"'");
+  return first == last ? std::string_view() : literal.substr(first + 1, last - first - 1);
+}
+
+Number integer(std::string_view text) {
+  std::string digits(text);
+  std::erase(digits, '_');
+  std::int64_t value = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto result = std::from_chars(digits.data(), end, value);
+  return result.ec == std::errc() && result.ptr == end && value < kNumberLimit ? Number(value) : std::nullopt;
+}
+
+/// The value that a dict gives a key: of `{"key": value}` or `dict(key=value)`.
+Node entry_of(const Content& content, Node dict, std::string_view key) {
+  if (called_name(content, dict) == "dict") {
+    return argument_of(content, dict, key, -1);
+  }
+  Node found;
+  for (const Node pair : dict.is("dictionary") ? dict.children() : std::vector<Node>()) {
+    if (pair.is("pair") && pair.field("key").is("string") && unquoted(content.text_of(pair.field("key"))) == key) {
+      found = pair.field("value");
+    }
+  }
+  return found;
+}
+
+class NumberReader {
+ public:
+  NumberReader(const Content& content, const TrainingScript& script) : content_(content), script_(script) {}
+
+  Number number(Node value, int nesting = 0) {
+    value = without_parentheses(value);
+    if (!value.exists() || nesting > kMaxNesting || ++reads_ > kMaxReads) {
+      return std::nullopt;
+    }
+    if (value.is("integer")) {
+      return integer(content_.text_of(value));
+    }
+    if (value.is("binary_operator")) {
+      return result_of(content_.text_of(value.field("operator")), number(value.field("left"), nesting + 1),
+                       number(value.field("right"), nesting + 1));
+    }
+    if (value.is("identifier")) {
+      const std::string_view name = content_.text_of(value);
+      const ScriptStatement* const assigned = assignment_of(script_, name);
+      return assigned != nullptr ? number(assigned->value, nesting + 1) : setting(name);
+    }
+    if (value.is("attribute")) {
+      return setting(content_.text_of(value.field("attribute")));
+    }
+    const Node key = value.is("subscript") ? value.field("subscript") : Node();
+    return key.is("string") ? setting(unquoted(content_.text_of(key))) : std::nullopt;
+  }
+
+ private:
+  static Number result_of(std::string_view sign, Number left, Number right) {
+    if (!left || !right || *left < 0 || *right < 0) {
+      return std::nullopt;
+    }
+    if (sign == "*") {
+      return *left * *right < kNumberLimit ? Number(*left * *right) : std::nullopt;
+    }
+    return sign == "+"                  ? Number(*left + *right)
+           : sign == "-"                ? Number(*left - *right)
+           : sign == "//" && *right > 0 ? Number(*left / *right)
+                                        : std::nullopt;
+  }
+
+  /// A setting by its name: an option's default goes before what a configuration states, as the command line decides.
+  Number setting(std::string_view name) const {
+    std::set<std::int64_t> options;
+    std::set<std::int64_t> fields;
+    for_each_node(content_.root(), [&](Node node, const std::vector<Node>& /*ancestors*/) {
+      add(options, option_default(node, name));
+      add(fields, stated(node, name));
+    });
+    const std::set<std::int64_t>& found = options.empty() ? fields : options;
+    return found.size() == 1 ? Number(*found.begin()) : std::nullopt;
+  }
+
+  void add(std::set<std::int64_t>& numbers, Node literal) const {
+    const Number number = literal.is("integer") ? integer(content_.text_of(literal)) : std::nullopt;
+    if (number.has_value()) {
+      numbers.insert(*number);
+    }
+  }
+
+  /// Of `parser.add_argument("--batch-size", default=64)`, and click's `option`, for "batch_size".
+  Node option_default(Node call, std::string_view name) const {
+    if (!call.is("call") || !is_any_of(called_name(content_, call), {"add_argument", "option"})) {
+      return {};
+    }
+    constexpr int kMaxSpellings = 3;
+    for (int i = 0; i < kMaxSpellings; ++i) {
+      const Node option = argument_of(content_, call, "", i);
+      std::string spelling(option.is("string") ? unquoted(content_.text_of(option)) : std::string_view());
+      std::ranges::replace(spelling, '-', '_');
+      if (spelling.starts_with("__") && spelling.substr(2) == name) {
+        return argument_of(content_, call, "default", -1);
+      }
+    }
+    return {};
+  }
+
+  /// What a configuration states: a field of a class, an argument of one, an entry of a dict.
+  Node stated(Node node, std::string_view name) const {
+    if (node.is("dictionary")) {
+      return entry_of(content_, node, name);
+    }
+    if (node.is("call")) {
+      const std::string_view called = called_name(content_, node);
+      const bool configures = is_any_of(called, {"dict", "Namespace", "SimpleNamespace", "set_defaults", "DictConfig"});
+      return configures || is_configuration(called) ? argument_of(content_, node, name, -1) : Node();
+    }
+    const Node body = node.is("class_definition") ? node.field("body") : Node();
+    for (const Node statement : body.exists() ? body.children() : std::vector<Node>()) {
+      const std::vector<Node> parts = statement.is("expression_statement") ? statement.children() : std::vector<Node>();
+      const Node assignment = !parts.empty() && parts[0].is("assignment") ? parts[0] : Node();
+      if (assignment.exists() && content_.text_of(assignment.field("left")) == name) {
+        const Node value = assignment.field("right");
+        return called_name(content_, value) == "field" ? argument_of(content_, value, "default", -1) : value;
+      }
+    }
+    return {};
+  }
+
+  bool is_configuration(std::string_view called) const {
+    return script_.definitions.contains(called) && !script_.models.contains(called);
+  }
+
+  const Content& content_;
+  const TrainingScript& script_;
+  int reads_ = 0;
+};
+
+}  // namespace
+
+Node argument_or_option(const Content& content, const TrainingScript& script, Node call, std::string_view keyword,
+                        int position) {
+  if (const Node direct = argument_of(content, call, keyword, position); direct.exists()) {
+    return direct;
+  }
+  const Node list = call.is("call") ? call.field("arguments") : Node();
+  for (const Node argument : list.is("argument_list") ? list.children() : std::vector<Node>()) {
+    const std::vector<Node> parts = argument.is("dictionary_splat") ? argument.children() : std::vector<Node>();
+    Node options = parts.empty() ? Node() : parts.back();
+    if (options.is("identifier")) {
+      const ScriptStatement* const assigned = assignment_of(script, content.text_of(options));
+      options = assigned != nullptr ? assigned->value : Node();
+    }
+    if (const Node value = entry_of(content, options, keyword); value.exists()) {
+      return value;
+    }
+  }
+  return {};
+}
+
+std::string number_of(const Content& content, const TrainingScript& script, Node value) {
+  const Number number = NumberReader(content, script).number(value);
+  return number.has_value() && *number > 0 ? std::to_string(*number) : std::string();
+}
+
+}  // namespace ridgeline::source
