@@ -138,9 +138,6 @@ ScriptRun script_run_from(const json& value) {
     run.loader_sizes.push_back(positive(size));
   }
   run.sizes_obstacle = text_at(value, "sizesObstacle");
-  for (const json& path : bounded(value, "writes", kMaxScriptItems)) {
-    run.writes.push_back(path.get_ref<const std::string&>().substr(0, kMaxTextBytes));
-  }
   return run;
 }
 

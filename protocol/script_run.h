@@ -97,11 +97,10 @@ struct ScriptRun {
   std::optional<LoaderUse> loading;  ///< absent: no data loader of torch gave a batch
   std::vector<int> loader_sizes;     ///< batch sizes of the step's data loaders, as they were constructed; each once
   std::string sizes_obstacle;        ///< why they cannot be given others, as the end of a sentence; mostly empty
-  std::vector<std::string> writes;   ///< the first files that the script wrote, where it was watched for that
 };
 
 inline constexpr std::size_t kMaxOptimizerSteps = 1024;  ///< of one training step
-inline constexpr std::size_t kMaxScriptItems = 64;       ///< phases, loader sizes, written files
+inline constexpr std::size_t kMaxScriptItems = 64;       ///< phases, loader sizes
 
 /// Throws std::exception where a member is missing or invalid.
 ScriptRun script_run_from(const nlohmann::json& value);

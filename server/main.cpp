@@ -9,6 +9,7 @@
 #include "commands/compare.h"
 #include "commands/device.h"
 #include "commands/doctor.h"
+#include "commands/guard.h"
 #include "commands/import.h"
 #include "commands/init.h"
 #include "commands/job.h"
@@ -53,6 +54,7 @@ int main(int argc, char** argv) {
     ridgeline::commands::add_serve_command(app, exit_code);
     ridgeline::commands::add_remote_command(app, exit_code);
     ridgeline::commands::add_relay_command(app, exit_code);
+    ridgeline::commands::add_guard_command(app, exit_code, after_dashes);
     ridgeline::commands::add_doctor_command(app, exit_code);
     try {
       app.parse(argc, argv);

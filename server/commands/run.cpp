@@ -238,7 +238,6 @@ int run(const RunRequest& request) {
   worker::JobOptions& options = *planned;
   options.spec.boundary = *boundary;
   options.ranks = *wanted;
-  options.watch_writes = !request.batch_sizes.empty() && !request.allow_writes;
   const store::Moment began;
   auto ended = run_job(options);
   if (!ended) {
@@ -266,7 +265,7 @@ int run(const RunRequest& request) {
 std::vector<std::string> take_command_to_run(int& argc, char** argv) {
   char** const end = argv + argc;
   char** const dashes = std::find(argv, end, std::string_view("--"));
-  if (argc < 3 || argv[1] != std::string_view("run") || dashes == end) {
+  if (argc < 3 || (argv[1] != std::string_view("run") && argv[1] != std::string_view("guard")) || dashes == end) {
     return {};
   }
   argc = static_cast<int>(dashes - argv);
@@ -293,7 +292,8 @@ void add_run_command(CLI::App& app, int& exit_code, const std::vector<std::strin
       ->check(number_in(1, 1 << 24));
   command->add_option("--batch-sizes", request->batch_sizes,
                       "Run the command again at other batch sizes, such as 8,16,64 or auto, for predictions");
-  command->add_flag("--allow-writes", request->allow_writes, "Run it again although it writes files");
+  command->add_flag("--allow-writes", request->allow_writes,
+                    "Let it write files and use the network when it runs again");
   command->add_option("--ranks", request->ranks, "Which ranks of a job are recorded: all, or numbers such as 0,3")
       ->capture_default_str();
   add_file_option(*command, "--job", request->job_file, "Write what the ranks sent each other to a file");

@@ -7,7 +7,8 @@
 
 namespace ridgeline::commands {
 
-/// Removes from the arguments of `ridgeline run` what follows the first "--", which no option is looked for in.
+/// Removes from the arguments of `ridgeline run` and `guard` what follows the first "--", which no option is looked for
+/// in.
 std::vector<std::string> take_command_to_run(int& argc, char** argv);
 
 /// `after_dashes`: what take_command_to_run() gave.

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "guard/report.h"
 #include "profiling/run.h"
 
 namespace ridgeline::profiling {
@@ -19,6 +20,7 @@ using protocol::FailureKind;
 using worker::RunOutput;
 
 constexpr std::size_t kShown = 4;  ///< of a list
+constexpr const char* kNoOther = "No other batch size was run: ";
 
 template <typename T>
 std::string listed(const std::vector<T>& items) {
@@ -58,14 +60,35 @@ protocol::Failure skipped(FailureKind kind, int size, const std::string& message
   return failure;
 }
 
+/// What a run did without, which may be why it failed; else empty.
+std::string kept_from(const guard::Report& guard) {
+  std::string text;
+  if (!guard.refused.empty()) text += " It was kept from writing " + guard.refused + ": see --allow-writes.";
+  if (!guard.connection.empty())
+    text += " It was kept from connecting to " + guard.connection + ": see --allow-writes.";
+  return text;
+}
+
 /// Why a process of a run measured nothing.
 protocol::Failure why_nothing(const worker::JobEnd& end, int size) {
   for (const worker::JobProcess& process : end.processes) {
     if (const auto* failure = std::get_if<protocol::Failure>(&process.outcome)) {
-      return skipped(failure->kind, size, failure->message);
+      return skipped(failure->kind, size, failure->message + kept_from(end.guard));
     }
   }
-  return skipped(FailureKind::kNoTrainingStep, size, "No process took a training step.");
+  return skipped(FailureKind::kNoTrainingStep, size, "No process took a training step." + kept_from(end.guard));
+}
+
+/// Why the command cannot be run again without changing files; empty where it can.
+std::string write_obstacle(const guard::Report& guard) {
+  if (!guard.unavailable.empty()) {
+    return "nothing here can keep the script from writing its files again: " + guard.unavailable +
+           ". Add --allow-writes to run it all the same.";
+  }
+  return guard.ended_at.empty() ? ""
+                                : "the script writes files, and would have written " + guard.ended_at +
+                                      " again before it was measured; it was ended there (" + guard.call +
+                                      "). Add --allow-writes to run it all the same.";
 }
 
 /// Adds to `output` what a process measured at another batch size.
@@ -86,8 +109,12 @@ void skip(const std::vector<RunOutput*>& outputs, const protocol::Failure& why) 
   for (RunOutput* output : outputs) output->skipped.push_back(why);
 }
 
-/// One run of the command; whether there may be another.
-bool sample(const std::vector<RunOutput*>& outputs, const worker::JobOptions& options, int size,
+void warn(const std::vector<RunOutput*>& outputs, const std::string& warning) {
+  for (RunOutput* output : outputs) output->result.warnings.push_back(warning);
+}
+
+/// One run of the command; whether there may be another. `sampled`: whether another size was measured before.
+bool sample(const std::vector<RunOutput*>& outputs, const worker::JobOptions& options, int size, bool sampled,
             const RunJob& run_job) {
   auto ended = run_job(options);
   if (!ended) {
@@ -95,6 +122,11 @@ bool sample(const std::vector<RunOutput*>& outputs, const worker::JobOptions& op
     return true;
   }
   const std::vector<RunOutput*> measured = outputs_of(*ended);
+  const std::string obstacle = measured.size() == outputs.size() ? "" : write_obstacle(ended->guard);
+  if (!obstacle.empty()) {
+    warn(outputs, (sampled ? "No further batch size was run: " : kNoOther) + obstacle);
+    return false;
+  }
   for (std::size_t rank = 0; rank < outputs.size(); ++rank) {
     add(*outputs[rank], measured.size() == outputs.size() ? measured[rank] : nullptr, *ended, size);
   }
@@ -104,18 +136,13 @@ bool sample(const std::vector<RunOutput*>& outputs, const worker::JobOptions& op
 }  // namespace
 
 base::Result<std::vector<SizeRun>> plan_sizes(const protocol::RunResult& first, const SizesRequest& request) {
-  constexpr const char* kNone = "No other batch size was run: ";
   if (!first.script.has_value()) {
-    return base::error(std::string(kNone) + "the script ended too early.");
+    return base::error(std::string(kNoOther) + "the script ended too early.");
   }
   const protocol::ScriptRun& script = *first.script;
   if (!script.sizes_obstacle.empty() || script.loader_sizes.empty()) {
     return base::error(
-        kNone + (script.sizes_obstacle.empty() ? "its data loaders are not known" : script.sizes_obstacle) + ".");
-  }
-  if (!request.allow_writes && !script.writes.empty()) {
-    return base::error(std::string(kNone) + "the script writes files, and would write them again (" +
-                       listed(script.writes) + "). Add --allow-writes to run it all the same.");
+        kNoOther + (script.sizes_obstacle.empty() ? "its data loaders are not known" : script.sizes_obstacle) + ".");
   }
   std::vector<SizeRun> runs;
   std::set<int> seen = {first.batch_size};
@@ -123,7 +150,7 @@ base::Result<std::vector<SizeRun>> plan_sizes(const protocol::RunResult& first, 
     auto loader_sizes = scaled(script.loader_sizes, first.batch_size, size);
     if (loader_sizes.empty() && !request.sizes.empty()) {
       return base::error(fmt::format("{}the data loaders' batches, of {} samples, cannot add up to {} in a step.",
-                                     kNone, listed(script.loader_sizes), size));
+                                     kNoOther, listed(script.loader_sizes), size));
     }
     if (!loader_sizes.empty() && seen.insert(size).second) {
       runs.push_back({size, std::move(loader_sizes)});
@@ -140,18 +167,19 @@ void sample_sizes(worker::JobEnd& first, worker::JobOptions options, const Sizes
   }
   const auto runs = plan_sizes(outputs.front()->result, request);
   if (!runs) {
-    for (RunOutput* output : outputs) output->result.warnings.push_back(runs.error().message());
+    warn(outputs, runs.error().message());
     return;
   }
   options.spec.stop = true;
-  options.watch_writes = false;
+  options.guarded = !request.allow_writes;
   options.discards_output = true;
   options.spec.memory_limit_bytes = memory_for_user_code() / outputs.size();
   for (const SizeRun& run : *runs) {
     options.spec.loader_sizes = run.loader_sizes;
     note(fmt::format("running the command again, with a batch size of {} ({} of {})", run.batch_size,
                      &run - runs->data() + 1, runs->size()));
-    if (!sample(outputs, options, run.batch_size, run_job)) {
+    const bool sampled = outputs.front()->batches.size() > 1;
+    if (!sample(outputs, options, run.batch_size, sampled, run_job)) {
       break;
     }
   }

@@ -13,7 +13,7 @@ namespace ridgeline::profiling {
 
 struct SizesRequest {
   std::vector<int> sizes;     ///< of a training step; empty: half, one and a half times, and twice the script's own
-  bool allow_writes = false;  ///< also where the first run wrote files
+  bool allow_writes = false;  ///< the command may change files; else it ends at the first, unchanged
 };
 
 /// One further run of the command.
@@ -29,8 +29,8 @@ base::Result<std::vector<SizeRun>> plan_sizes(const protocol::RunResult& first, 
 using RunJob = std::function<base::Result<worker::JobEnd, protocol::Failure>(const worker::JobOptions&)>;
 
 /// Makes these runs and adds what they measured to the processes of the first one. Every run stops once it is measured.
-/// Where none can be made the first run's warnings say why; a run that fails is a batch size that was skipped. `note`
-/// is for the user, before each run.
+/// Where none can be made, or one would change files before it is measured, the first run's warnings say why; a run
+/// that fails is a batch size that was skipped. `note` is for the user, before each run.
 void sample_sizes(worker::JobEnd& first, worker::JobOptions options, const SizesRequest& request, const RunJob& run_job,
                   const std::function<void(const std::string&)>& note);
 

@@ -17,6 +17,8 @@
 #include <boost/asio/write.hpp>
 
 #include "base/errno_text.h"
+#include "base/file.h"
+#include "guard/guarded_command.h"
 #include "worker/cache.h"
 #include "worker/versions.h"
 
@@ -35,6 +37,7 @@ constexpr std::chrono::seconds kStopGrace{10};
 /// Between SIGTERM and SIGKILL.
 constexpr std::chrono::milliseconds kJobTermGrace{100};
 constexpr std::size_t kMostClients = 1024;
+constexpr std::size_t kMostReportBytes = std::size_t{1} << 16U;
 constexpr std::uint64_t kRecordingBytes = std::uint64_t{2} << 30U;
 constexpr std::size_t kReadBytes = std::size_t{1} << 18U;
 
@@ -50,9 +53,9 @@ std::int64_t now_ns() {
 
 std::string_view variable_name(std::string_view variable) { return variable.substr(0, variable.find('=')); }
 
-/// Ours and `added`, with PYTHONPATH, RIDGELINE_JOB and RIDGELINE_JOB_WRITES for the job's processes.
+/// Ours and `added`, with PYTHONPATH and RIDGELINE_JOB for the job's processes.
 std::vector<std::string> environment_for_job(const std::vector<std::string>& added, const std::string& startup,
-                                             const std::string& address, bool watch_writes) {
+                                             const std::string& address) {
   std::vector<std::string> all = added;
   for (char** one = environ; *one != nullptr; ++one) {
     const auto replaces = [&](const std::string& other) { return variable_name(other) == variable_name(*one); };
@@ -61,18 +64,16 @@ std::vector<std::string> environment_for_job(const std::vector<std::string>& add
     }
   }
   std::vector<std::string> variables;
-  constexpr std::array<std::string_view, 2> kOurs = {"RIDGELINE_JOB", "RIDGELINE_JOB_WRITES"};
   std::string path = "PYTHONPATH=" + startup;
   for (std::string& variable : all) {
     if (variable_name(variable) == "PYTHONPATH") {
       path += ":" + variable.substr(variable.find('=') + 1);
-    } else if (std::ranges::find(kOurs, variable_name(variable)) == kOurs.end()) {
+    } else if (variable_name(variable) != "RIDGELINE_JOB") {
       variables.push_back(std::move(variable));
     }
   }
   variables.push_back(std::move(path));
   variables.push_back("RIDGELINE_JOB=" + address);
-  if (watch_writes) variables.emplace_back("RIDGELINE_JOB_WRITES=1");
   return variables;
 }
 
@@ -165,8 +166,8 @@ base::Result<void, protocol::Failure> Job::listen() {
 }
 
 base::Result<void, protocol::Failure> Job::spawn_command(const std::string& sources) {
-  std::vector<std::string> variables = environment_for_job(options_.variables, sources + "/profiler/runner/startup",
-                                                           acceptor_.local_endpoint().path(), options_.watch_writes);
+  std::vector<std::string> variables =
+      environment_for_job(options_.variables, sources + "/profiler/runner/startup", acceptor_.local_endpoint().path());
   if (options_.in_background) {
     const auto started = spawn_in_background(variables);
     if (!started) {
@@ -178,6 +179,9 @@ base::Result<void, protocol::Failure> Job::spawn_command(const std::string& sour
   }
   const NullStreams streams(options_.discards_output);
   std::vector<std::string> command = options_.command;
+  if (options_.guarded) {
+    command.insert(command.begin(), {"/proc/self/exe", "guard", "--folder", folder_, "--"});
+  }
   pid_t child = 0;
   const int problem = ::posix_spawnp(&child, command.front().c_str(), streams.actions(), nullptr,
                                      pointers_to(command).data(), pointers_to(variables).data());
@@ -441,7 +445,7 @@ void Job::end_when_quiet() {
   patience_.cancel();
   boost::system::error_code ignored;
   acceptor_.close(ignored);
-  JobEnd end{*status_, {}, false, output_ == nullptr ? "" : output_->tail(), false};
+  JobEnd end{*status_, {}, false, output_ == nullptr ? "" : output_->tail(), false, guard_report()};
   for (Client& client : clients_) {
     if (client.joined.has_value()) {
       end.joined = true;
@@ -455,6 +459,11 @@ void Job::end_when_quiet() {
   std::ranges::stable_sort(end.processes, {}, [](const JobProcess& one) { return one.joined.rank; });
   const auto handler = std::exchange(handlers_.end, {});
   handler(std::move(end));
+}
+
+guard::Report Job::guard_report() const {
+  const auto text = base::read_text(folder_ + "/" + guard::kReportFile, kMostReportBytes);
+  return text ? guard::parse_report(*text).value_or(guard::Report()) : guard::Report();
 }
 
 /// With a failure without a message for a process that did not train.

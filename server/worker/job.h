@@ -21,6 +21,7 @@
 
 #include "base/lifetime.h"
 #include "base/result.h"
+#include "guard/report.h"
 #include "protocol/worker_messages.h"
 #include "worker/agent_build.h"
 #include "worker/output_capture.h"
@@ -39,9 +40,9 @@ struct JobOptions {
   bool in_background = false;
   std::string folder{};                  ///< in the background: the working folder; empty: ours
   std::vector<std::string> variables{};  ///< "NAME=value", added to our environment
-  bool watch_writes = false;             ///< RunResult::script says which files were written
-  bool discards_output = false;          ///< the command's standard streams are /dev/null, not ours
-  std::vector<int> ranks{};              ///< that are recorded, ascending; empty: all
+  bool guarded = false;          ///< in the foreground: it may not change files, as guard/guarded_command.h says
+  bool discards_output = false;  ///< the command's standard streams are /dev/null, not ours
+  std::vector<int> ranks{};      ///< that are recorded, ascending; empty: all
 };
 
 /// A process of the job that trained, or said why nothing is known of it.
@@ -56,6 +57,7 @@ struct JobEnd {
   bool joined = false;                ///< whether any process imported torch
   std::string output{};               ///< in the background: the end of what the command wrote
   bool interrupted = false;           ///< by SIGINT, as far as the caller of the job noticed
+  guard::Report guard{};              ///< of a guarded command
 };
 
 /// Lives on the loop; no call blocks. Destroying it leaves a command in the foreground alone.
@@ -114,6 +116,7 @@ class Job {
   void close(Client& client);
   void on_command_ended(int status);
   void end_when_quiet();
+  guard::Report guard_report() const;
   JobProcess taken(Client& client) const;
 
   boost::asio::io_context& loop_;

@@ -102,7 +102,9 @@ MAY_INCLUDE = {
     "server/jobs": ["protocol", "server/base", "server/analysis", "server/communication", "server/cluster"]
     + ["server/report"],
     "server/store": ["server/base"],
-    "server/worker": ["protocol", "server/base"],
+    # A command that is run again and must not change files: processes and system calls.
+    "server/guard": ["server/base"],
+    "server/worker": ["protocol", "server/base", "server/guard"],
     # A run from the request to the kept profile, for commands and for methods.
     "server/profiling": [
         "protocol",
@@ -118,6 +120,7 @@ MAY_INCLUDE = {
         "server/source",
         "server/store",
         "server/whatif",
+        "server/guard",
         "server/worker",
     ],
     "server/transport": ["server/base"],
@@ -156,7 +159,7 @@ HOMES = [
     (
         r"boost/(?!math/).*|thread|mutex|shared_mutex|condition_variable|future|fstream|unistd\.h|sys/.*|fcntl\.h",
         ["server/store", "server/worker", "server/profiling", "server/transport", "server/session", "server/methods"]
-        + ["server/microbenchmarks"]
+        + ["server/guard", "server/microbenchmarks"]
         + ["server/commands", "server/main.cpp", "profiler/agent", "server/base/file.cpp", "server/base/task.h"]
         + [
             "server/base/machine_limits.cpp",
@@ -168,7 +171,7 @@ HOMES = [
     (
         r"base/(?:file|lifetime|own_file|random_digits|task)\.h",
         ["server/base", "server/store", "server/worker", "server/profiling", "server/transport", "server/session"]
-        + ["server/jobs"]
+        + ["server/guard", "server/jobs"]
         + ["server/methods", "server/commands"],
     ),
 ]

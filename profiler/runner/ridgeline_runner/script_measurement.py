@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from time import perf_counter, perf_counter_ns
 from typing import Any
 
-from ridgeline_runner import devices, observed_writes, timing
+from ridgeline_runner import devices, timing
 from ridgeline_runner.backward_watch import Backward
 from ridgeline_runner.between_steps import BetweenSteps
 from ridgeline_runner.communication import CommunicationWatch
@@ -507,7 +507,6 @@ class Measurement:
             **self._left_out.description(samples),
             "loaderSizes": self._batch.loader_sizes,
             "sizesObstacle": self._batch.obstacle,
-            "writes": observed_writes.paths(),
         }
 
     def _too_few_steps(self) -> dict[str, Any]:

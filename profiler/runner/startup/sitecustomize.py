@@ -69,6 +69,4 @@ def _join() -> None:
 
 if os.path.exists(os.environ.get("RIDGELINE_JOB", "")):
     sys.meta_path.insert(0, _TorchFinder())
-    if os.environ.get("RIDGELINE_JOB_WRITES"):
-        _of_runner("observed_writes").watch()
 _run_hidden()

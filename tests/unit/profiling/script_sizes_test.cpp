@@ -9,6 +9,7 @@
 namespace ridgeline::profiling {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -68,14 +69,6 @@ TEST(PlanSizes, RefusesWhatCannotBe) {
   EXPECT_THAT(why(script_with({8}, 32), {{6}, false}), HasSubstr("cannot add up to 6"));
 }
 
-TEST(PlanSizes, RunsAScriptThatWritesOnlyWhenItMay) {
-  protocol::RunResult result = script_with({32}, 32);
-  result.script->writes = {"/home/me/run/a", "/home/me/run/b"};
-  EXPECT_THAT(plan_sizes(result, {}).error().message(), HasSubstr("/home/me/run/a, /home/me/run/b"));
-  EXPECT_THAT(plan_sizes(result, {}).error().message(), HasSubstr("--allow-writes"));
-  EXPECT_TRUE(plan_sizes(result, {{}, true}).has_value());
-}
-
 TEST(SampleSizes, AddsWhatFurtherRunsMeasured) {
   worker::JobEnd first = end_with(32);
   std::vector<worker::JobOptions> asked;
@@ -88,7 +81,7 @@ TEST(SampleSizes, AddsWhatFurtherRunsMeasured) {
   ASSERT_EQ(output_of(first).batches.size(), 3U);
   EXPECT_EQ(output_of(first).batches[2].batch_size, 64);
   ASSERT_EQ(asked.size(), 2U);
-  EXPECT_TRUE(asked[0].spec.stop && asked[0].discards_output && !asked[0].watch_writes);
+  EXPECT_TRUE(asked[0].spec.stop && asked[0].discards_output && asked[0].guarded);
   EXPECT_GT(asked[0].spec.memory_limit_bytes, 0U);
   EXPECT_THAT(notes, ElementsAre(HasSubstr("batch size of 16 (1 of 2)"), HasSubstr("64 (2 of 2)")));
 }
@@ -113,9 +106,53 @@ TEST(SampleSizes, SkipsWhatDidNotWork) {
 
 TEST(SampleSizes, WarnsOfWhyThereAreNone) {
   worker::JobEnd first = end_with(32);
-  std::get<worker::RunOutput>(first.processes.front().outcome).result.script->writes = {"/home/me/log"};
+  std::get<worker::RunOutput>(first.processes.front().outcome).result.script->sizes_obstacle = "of a reason";
   sample_sizes(first, {}, {}, {}, [](const std::string&) {});
-  EXPECT_THAT(output_of(first).result.warnings, ElementsAre(HasSubstr("/home/me/log")));
+  EXPECT_THAT(output_of(first).result.warnings, ElementsAre(HasSubstr("of a reason")));
+}
+
+/// What is said of the first run after runs at 16 and 64 that ended with these reports; how many were made.
+int runs_until(const std::vector<guard::Report>& reports, worker::JobEnd& first, bool measured = false) {
+  int runs = 0;
+  const RunJob run_job = [&](const worker::JobOptions& options) -> base::Result<worker::JobEnd, protocol::Failure> {
+    worker::JobEnd end = measured ? end_with(options.spec.loader_sizes.front().given) : worker::JobEnd();
+    end.guard = reports[static_cast<std::size_t>(runs++)];
+    return end;
+  };
+  std::get<worker::RunOutput>(first.processes.front().outcome).result.script->loader_sizes = {32};
+  sample_sizes(first, {}, {{16, 64}, false}, run_job, [](const std::string&) {});
+  return runs;
+}
+
+TEST(SampleSizes, EndsWhereTheScriptWouldWriteBeforeItIsMeasured) {
+  worker::JobEnd first = end_with(32);
+  EXPECT_EQ(runs_until({{.ended_at = "/home/me/log", .call = "openat"}}, first), 1);
+  EXPECT_THAT(output_of(first).result.warnings,
+              ElementsAre(AllOf(HasSubstr("No other batch size"), HasSubstr("/home/me/log"), HasSubstr("openat"),
+                                HasSubstr("--allow-writes"))));
+  EXPECT_TRUE(output_of(first).skipped.empty());
+}
+
+TEST(SampleSizes, GoesOnWhereTheScriptWouldWriteAfterIt) {
+  worker::JobEnd first = end_with(32);
+  EXPECT_EQ(runs_until({{.ended_at = "/home/me/log"}, {}}, first, true), 2);
+  EXPECT_EQ(output_of(first).batches.size(), 3U);
+  EXPECT_TRUE(output_of(first).result.warnings.empty());
+}
+
+TEST(SampleSizes, RunsNothingAgainWhereNothingCanGuardIt) {
+  worker::JobEnd first = end_with(32);
+  EXPECT_EQ(runs_until({{.unavailable = "seccomp is missing"}}, first), 1);
+  EXPECT_THAT(output_of(first).result.warnings,
+              ElementsAre(AllOf(HasSubstr("seccomp is missing"), HasSubstr("--allow-writes"))));
+}
+
+TEST(SampleSizes, SaysWhatAFailedRunDidWithout) {
+  worker::JobEnd first = end_with(32);
+  runs_until({{.refused = "/data/a.db"}, {.connection = "192.0.2.1:443"}}, first);
+  ASSERT_EQ(output_of(first).skipped.size(), 2U);
+  EXPECT_THAT(output_of(first).skipped[0].message, HasSubstr("/data/a.db"));
+  EXPECT_THAT(output_of(first).skipped[1].message, HasSubstr("192.0.2.1:443"));
 }
 
 }  // namespace

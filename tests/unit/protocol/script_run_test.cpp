@@ -37,8 +37,7 @@ const json kScript = {
     {"leftOut", {{{"reason", "evaluation"}, {"count", 1}, {"ns", 2e6}, {"peakBytes", 70}}}},
     {"largest", {{"steps", 4}, {"bytes", 90}, {"samples", 24}, {"reason", ""}}},
     {"loaderSizes", {8}},
-    {"sizesObstacle", ""},
-    {"writes", {"/home/me/log"}}};
+    {"sizesObstacle", ""}};
 
 TEST(ScriptRun, IsRead) {
   const ScriptRun run = script_run_from(kScript);
@@ -55,7 +54,6 @@ TEST(ScriptRun, IsRead) {
   EXPECT_EQ(run.left_out.at(0).peak_bytes, 70U);
   EXPECT_EQ(run.largest.samples, 24);
   EXPECT_EQ(run.loader_sizes, std::vector<int>{8});
-  EXPECT_EQ(run.writes, std::vector<std::string>{"/home/me/log"});
   json without = kScript;
   without["loading"] = nullptr;
   EXPECT_FALSE(script_run_from(without).loading.has_value());
@@ -83,13 +81,13 @@ TEST(ScriptRun, IsRefusedWhereItIsInvalid) {
   refuse("/loading/workers", -2);
   refuse("/loading/waitNs", "long");
   refuse("/loaderSizes/0", 0);
-  refuse("/writes/0", 5);
+  refuse("/sizesObstacle", 5);
 }
 
 TEST(ScriptRun, HasTextsOfBoundedLength) {
   json changed = kScript;
-  changed["writes"][0] = std::string(100'000, 'a');
-  EXPECT_EQ(script_run_from(changed).writes[0].size(), 4096U);
+  changed["sizesObstacle"] = std::string(100'000, 'a');
+  EXPECT_EQ(script_run_from(changed).sizes_obstacle.size(), 4096U);
 }
 
 }  // namespace
