@@ -218,7 +218,7 @@ class _Script:
             self._finish()
 
     def _take_interrupt(self) -> None:
-        """The first Ctrl-C ends the recording; the next one is the script's again."""
+        """The first Ctrl-C ends the recording, and with --stop the script; the next one is the script's again."""
         if threading.current_thread() is not threading.main_thread():
             return
         if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -229,9 +229,15 @@ class _Script:
             if self._is_over or not self._measurement.steps:
                 raise KeyboardInterrupt
             is_listing = self._measurement.ends_after_listing()
-            print("\nridgeline: the recording has ended; Ctrl-C again ends the script", file=sys.stderr)
-            if not is_listing:
-                self._finish()
+            stops = self._options["stop"]
+            hint = "" if stops else "; Ctrl-C again ends the script"
+            print(f"\nridgeline: the recording has ended{hint}", file=sys.stderr)
+            if is_listing:
+                return  # it ends with the step
+            self._finish()
+            if stops:
+                self._end_if_measured()
+                raise KeyboardInterrupt  # nothing was measured
 
         signal.signal(signal.SIGINT, interrupted)
 
