@@ -126,9 +126,13 @@ void add_time_limit_option(CLI::App& command, const std::shared_ptr<profiling::P
       ->default_str(std::to_string(request->time_limit.count()));
 }
 
-void add_measurement_options(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request) {
+void add_device_option(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request) {
   command.add_option("--device", request->device, "cpu: run on the CPU even where the code asks for CUDA")
       ->check(CLI::IsMember({"cpu"}));
+}
+
+void add_measurement_options(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request) {
+  add_device_option(command, request);
   add_place_options(command, request);
   command.add_option("--time-budget", request->time_budget_seconds, "Seconds for timing the bare step")
       ->check(number_in(0.1, 86400))

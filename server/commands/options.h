@@ -20,6 +20,9 @@ void add_code_option(CLI::App& command, std::vector<std::string>& code);
 /// --python, --project-root and --code: where the user's code runs, and what of it has figures.
 void add_place_options(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request);
 
+/// --device.
+void add_device_option(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request);
+
 /// --time-limit.
 void add_time_limit_option(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request);
 

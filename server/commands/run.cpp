@@ -280,6 +280,7 @@ void add_run_command(CLI::App& app, int& exit_code, const std::vector<std::strin
       "run", "Run a training script, or any command after --, as it is, and report on some of its steps.");
   command->prefix_command();
   add_place_options(*command, place);
+  add_device_option(*command, place);
   command->add_option("--steps", request->script.steps, "Record so many steps")
       ->check(number_in(1, 1000))
       ->default_str("as many as fit into a second");

@@ -65,6 +65,7 @@ base::Result<worker::JobOptions, RunFailure> plan_job(const ScriptRequest& reque
                   0};
   options.spec.batch_size = request.batch_size;
   options.command = request.command;
+  options.device = request.place.device;
   const std::string& first = request.command.front();
   if (is_script(first)) {
     options.command.insert(options.command.begin(),

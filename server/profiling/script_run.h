@@ -13,7 +13,7 @@
 namespace ridgeline::profiling {
 
 struct ScriptRequest {
-  ProfileRequest place;              ///< of which the interpreter, the project root and the time budget are used
+  ProfileRequest place;              ///< of which interpreter, device, project root and time budget are used
   int steps = 0;                     ///< to record; 0: as many as fit into a second
   int batch_size = 0;                ///< samples of a step, where the user says so; else 0
   bool stop = false;                 ///< whether the script ends once its steps are timed

@@ -53,9 +53,9 @@ std::int64_t now_ns() {
 
 std::string_view variable_name(std::string_view variable) { return variable.substr(0, variable.find('=')); }
 
-/// Ours and `added`, with PYTHONPATH and RIDGELINE_JOB for the job's processes.
+/// Ours and `added`, with PYTHONPATH, RIDGELINE_JOB and RIDGELINE_JOB_DEVICE for the job's processes.
 std::vector<std::string> environment_for_job(const std::vector<std::string>& added, const std::string& startup,
-                                             const std::string& address) {
+                                             const std::string& address, const std::string& device) {
   std::vector<std::string> all = added;
   for (char** one = environ; *one != nullptr; ++one) {
     const auto replaces = [&](const std::string& other) { return variable_name(other) == variable_name(*one); };
@@ -68,12 +68,13 @@ std::vector<std::string> environment_for_job(const std::vector<std::string>& add
   for (std::string& variable : all) {
     if (variable_name(variable) == "PYTHONPATH") {
       path += ":" + variable.substr(variable.find('=') + 1);
-    } else if (variable_name(variable) != "RIDGELINE_JOB") {
+    } else if (variable_name(variable) != "RIDGELINE_JOB" && variable_name(variable) != "RIDGELINE_JOB_DEVICE") {
       variables.push_back(std::move(variable));
     }
   }
   variables.push_back(std::move(path));
   variables.push_back("RIDGELINE_JOB=" + address);
+  if (!device.empty()) variables.push_back("RIDGELINE_JOB_DEVICE=" + device);
   return variables;
 }
 
@@ -166,8 +167,8 @@ base::Result<void, protocol::Failure> Job::listen() {
 }
 
 base::Result<void, protocol::Failure> Job::spawn_command(const std::string& sources) {
-  std::vector<std::string> variables =
-      environment_for_job(options_.variables, sources + "/profiler/runner/startup", acceptor_.local_endpoint().path());
+  std::vector<std::string> variables = environment_for_job(options_.variables, sources + "/profiler/runner/startup",
+                                                           acceptor_.local_endpoint().path(), options_.device);
   if (options_.in_background) {
     const auto started = spawn_in_background(variables);
     if (!started) {

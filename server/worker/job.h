@@ -42,6 +42,7 @@ struct JobOptions {
   std::vector<std::string> variables{};  ///< "NAME=value", added to our environment
   bool guarded = false;          ///< in the foreground: it may not change files, as guard/guarded_command.h says
   bool discards_output = false;  ///< the command's standard streams are /dev/null, not ours
+  std::string device{};          ///< "cpu": also where the code asks for CUDA; empty: what it asks for
   std::vector<int> ranks{};      ///< that are recorded, ascending; empty: all
 };
 

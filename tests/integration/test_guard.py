@@ -114,7 +114,8 @@ for path in ("/dev/null", "/dev/stdout", "/proc/self/comm"):
     open(path, "w").write("x")
 tempfile.TemporaryFile().write(b"x")
 shutil.rmtree(tempfile.mkdtemp())
-subprocess.run("echo a > $TMPDIR/a && mv $TMPDIR/a $TMPDIR/b && chmod 600 $TMPDIR/b && rm $TMPDIR/b", shell=True, check=True)
+moved = "echo a > $TMPDIR/a && mv $TMPDIR/a $TMPDIR/b && chmod 600 $TMPDIR/b && rm $TMPDIR/b"
+subprocess.run(moved, shell=True, check=True)
 memory = shared_memory.SharedMemory(create=True, size=16)
 memory.close()
 memory.unlink()

@@ -320,14 +320,13 @@ def test_a_command_that_is_killed(tmp_path: Path) -> None:
     assert run(script).returncode == 128 + signal.SIGTERM
 
 
-def test_interrupts(tmp_path: Path) -> None:
-    """The first ends the recording, the second one the script. As of Ctrl-C in a terminal, all of the group get it."""
+def interrupted(tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """After 500 steps and again after 700, as by Ctrl-C in a terminal: all of the group get it."""
     interrupt = "if done in (500, 700): os.killpg(os.getpgid(0), signal.SIGINT)"
     text = TRAIN.replace("if done == STEPS:", f"{interrupt}\n            if done == STEPS:")
     script = write(tmp_path, "import os, signal\n" + text)
-    options = ("--steps", "1000", "--python", sys.executable)
-    done = subprocess.run(
-        [BINARY, "run", *options, script, "100000000"],
+    return subprocess.run(
+        [BINARY, "run", "--steps", "1000", "--python", sys.executable, *options, script, "100000000"],
         capture_output=True,
         text=True,
         env={**os.environ, **SINGLE},
@@ -336,10 +335,40 @@ def test_interrupts(tmp_path: Path) -> None:
         timeout=300,
         check=False,
     )
+
+
+def test_interrupts(tmp_path: Path) -> None:
+    """The first ends the recording, the second one the script."""
+    done = interrupted(tmp_path)
     assert "the recording has ended" in done.stderr
     assert "train.py · batch 32" in done.stderr
     assert "KeyboardInterrupt" in done.stderr
     assert done.returncode != 0
+
+
+def test_an_interrupt_with_stop_ends_the_script(tmp_path: Path) -> None:
+    done = interrupted(tmp_path, "--stop")
+    assert "train.py · batch 32" in done.stderr
+    assert "KeyboardInterrupt" not in done.stderr, "there was no second one"
+    assert done.returncode == 0
+
+
+def test_code_for_cuda_runs_on_the_cpu(tmp_path: Path) -> None:
+    """In a job of one rank, as its launcher would start it."""
+    setup = "; ".join(
+        [
+            'import os; os.environ.update(RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="0")',
+            'torch.distributed.init_process_group("nccl")',
+            "torch.cuda.set_device(0)",
+        ]
+    )
+    text = TRAIN.replace(
+        "    model = Net()", f"    {setup}\n    model = nn.parallel.DistributedDataParallel(Net().cuda(), [0])"
+    )
+    text = text.replace("cross_entropy(model(x), y)", "cross_entropy(model(x.cuda()), y.cuda())")
+    report = report_of(write(tmp_path, text), "100000", options=("--device", "cpu", "--stop", "--time-budget", "0.5"))
+    assert report["environment"]["inPlaceOf"] == "cuda"
+    assert any("ran on the CPU" in warning for warning in report["warnings"])
 
 
 # ---- too little to report ----------------------------------------------------------------------------------------

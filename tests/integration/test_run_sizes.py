@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 from conftest import ROOT, ridgeline
 from training_scripts import SINGLE, TRAIN, report_of, run, write
 
@@ -118,6 +119,29 @@ def test_a_script_that_writes_is_run_again_only_when_it_may(tmp_path: Path, fold
     report = report_of(script, "100000", options=("--batch-sizes", "16", "--allow-writes", *STOP))
     assert sampled(report) == [16, 32]
     assert log.read_text() == "ran\nran\nran\n"
+
+
+def test_a_checkpoint_stays_that_of_the_first_run(tmp_path: Path, folder_that_stays: Path) -> None:
+    """The further run is measured with its loader's processes, and ends where it would write."""
+    checkpoint = folder_that_stays / "checkpoint.pt"
+    text = TRAIN.replace("batch_size=32)", "batch_size=32, num_workers=2)")
+    text = text.replace(
+        "    main()\n",
+        f"""    import os, tempfile
+    os.makedirs(tempfile.gettempdir(), exist_ok=True)
+    try:
+        main()
+    finally:
+        torch.save(os.getpid(), {str(checkpoint)!r})
+        print(os.getpid())
+""",
+    )
+    script = write(tmp_path, text)
+    file = tmp_path / "report.json"
+    done = run(script, "100000", options=("--batch-sizes", "16", "--format", "json", "--output", str(file), *STOP))
+    report = json.loads(file.read_text())
+    assert sampled(report) == [16, 32], report["warnings"] + report["skipped"]
+    assert torch.load(checkpoint) == int(done.stdout)
 
 
 def test_a_batch_size_at_which_the_script_fails_is_skipped(tmp_path: Path) -> None:

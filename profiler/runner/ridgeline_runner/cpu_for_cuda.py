@@ -51,6 +51,7 @@ def install() -> None:
     _replace_contexts()
     _replace_mixed_precision()
     _replace_loading()
+    _replace_distributed()
     cuda_functions.install()
 
 
@@ -260,3 +261,40 @@ def _replace_loading() -> None:
 
 def _loading(original: Any) -> Any:
     return lambda f, map_location=None, *args, **kwargs: original(f, cpu(map_location), *args, **kwargs)
+
+
+# ---- Jobs of several processes
+
+
+def _replace_distributed() -> None:
+    """NCCL, and the devices of ranks."""
+    import torch.distributed
+
+    if torch.distributed.is_available():
+        for name in ("init_process_group", "new_group"):
+            _replace(torch.distributed, name, _communicating)
+        _replace(torch.nn.parallel.DistributedDataParallel, "__init__", _parallel)
+
+
+def _communicating(original: Any) -> Any:
+    def made(*args: Any, **kwargs: Any) -> Any:
+        kwargs.pop("device_id", None)
+        return original(*map(_backend, args), **{name: _backend(value) for name, value in kwargs.items()})
+
+    return made
+
+
+def _backend(value: Any) -> Any:
+    """Gloo for whatever names NCCL."""
+    if not isinstance(value, str) or "nccl" not in value.lower():
+        return value
+    USE.cuda = True
+    return "gloo"
+
+
+def _parallel(original: Any) -> Any:
+    def init(self: Any, module: Any, device_ids: Any = None, output_device: Any = None, *args: Any, **kw: Any) -> None:
+        USE.cuda = USE.cuda or device_ids is not None
+        original(self, module, None, None, *args, **kw)
+
+    return init

@@ -114,7 +114,8 @@ class _Script:
     def begin(self) -> None:
         options = self._options
         self._recorder = Recorder(self._agent, options["projectRoot"], options["code"])
-        if not self._recorder.track_memory(of_devices=devices.has_cuda()):
+        on_devices = os.environ.get("RIDGELINE_JOB_DEVICE") != "cpu" and devices.has_cuda()
+        if not self._recorder.track_memory(of_devices=on_devices):
             self._reporter.warnings.append("LibTorch's CPU allocator cannot be observed: another tool has replaced it.")
         self._recorder.stage(Stage.LOAD)
         if options["loaderSizes"]:

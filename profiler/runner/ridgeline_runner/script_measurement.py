@@ -427,6 +427,7 @@ class Measurement:
             self._device,
             self._processors,
             self._batch.size,
+            sys.modules.get("ridgeline_runner.cpu_for_cuda"),  # imported where it stands in: --device cpu
         )
         self._result.send(final=False, script=self._description())
         gc.collect()
