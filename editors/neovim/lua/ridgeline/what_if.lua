@@ -6,7 +6,7 @@ local text = require("ridgeline.text")
 local M = {}
 
 -- Widths in cells.
-local SPEED, PEAK, LEAST_NAME, MOST_NAME = 31, 24, 16, 40
+local SPEED, PEAK, LEAST_NAME, MOST_NAME = 30, 24, 16, 40
 local KEYS = { "t try", "T try all", "a apply", "r ask again", "w warnings", "x cancel", "q close" }
 
 ---@class ridgeline.WhatIf
@@ -27,16 +27,17 @@ local function document() return { uri = session.uri(view.code) } end
 
 --- The columns that fit: where the window is narrow, first the peak is left out.
 local function columns_of(width, has_tried)
-  local speeds = has_tried and 2 * SPEED or SPEED
+  local speed = has_tried and SPEED or SPEED + 1 -- with "try it"
+  local speeds = has_tried and 2 * SPEED or speed
   local peak = width - 2 - speeds - PEAK >= LEAST_NAME and PEAK or 0
-  return { name = math.max(LEAST_NAME, math.min(MOST_NAME, width - 2 - speeds - peak)), tried = has_tried and SPEED or 0, peak = peak }
+  return { name = math.max(LEAST_NAME, math.min(MOST_NAME, width - 2 - speeds - peak)), speed = speed, tried = has_tried and SPEED or 0, peak = peak }
 end
 
 local function row_of(change, columns)
   local function cell(value, width) return width > 0 and text.fit(value == "" and "–" or text.printable(value), width) or "" end
   return {
     "  ", { text.fit(text.printable(change.title), columns.name - 2) .. "  ", "RidgelineTitle" },
-    { cell(change.predictedText, SPEED), "RidgelineTime" }, { cell(change.triedText, columns.tried), "RidgelineTime" },
+    { cell(columns.tried > 0 and change.predictedText:gsub(": try it", "") or change.predictedText, columns.speed), "RidgelineTime" }, { cell(change.triedText, columns.tried), "RidgelineTime" },
     { cell(change.peakText, columns.peak), "RidgelineMemory" },
   }
 end
@@ -102,7 +103,7 @@ local function render()
       others[#others + 1] = change
     else
       if is_first then
-        local titles = "  " .. text.fit("CHANGE", columns.name) .. text.fit("PREDICTED SPEED-UP", SPEED)
+        local titles = "  " .. text.fit("CHANGE", columns.name) .. text.fit("PREDICTED SPEED-UP", columns.speed)
           .. (has_tried and text.fit("TRIED SPEED-UP", SPEED) or "") .. (columns.peak > 0 and "PEAK MEMORY" or "")
         rows[#rows + 1] = { { titles, "RidgelineDim" } }
         is_first = false
