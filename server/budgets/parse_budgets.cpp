@@ -9,11 +9,8 @@
 #include <fmt/format.h>
 
 #include "base/similarity.h"
+#include "base/toml.h"
 #include "budgets/quantity_text.h"
-
-// Errors as values.
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
 
 namespace ridgeline::budgets {
 
@@ -167,13 +164,12 @@ class BudgetsParser {
 }  // namespace
 
 base::Result<std::vector<EntryBudgets>> parse_budgets(std::string_view text, const std::string& name) {
-  const toml::parse_result parsed = toml::parse(text);
-  if (!parsed) {
-    const toml::source_position at = parsed.error().source().begin;
-    return base::error(fmt::format("{}:{}:{}: {}", name, at.line, at.column, parsed.error().description()));
+  const auto document = base::parse_toml(text, name);
+  if (!document) {
+    return document.error();
   }
   try {
-    return BudgetsParser(name).entries(parsed.table());
+    return BudgetsParser(name).entries(*document);
   } catch (const Problem& problem) {
     return base::error(problem.message);
   }

@@ -9,9 +9,7 @@
 
 #include <fmt/format.h>
 
-// Errors as values.
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
+#include "base/toml.h"
 
 namespace ridgeline::cluster {
 
@@ -228,13 +226,12 @@ std::int64_t Cluster::ranks() const {
 }
 
 base::Result<Cluster> parse_cluster(std::string_view text, const std::string& name) {
-  const toml::parse_result parsed = toml::parse(text);
-  if (!parsed) {
-    const toml::source_position at = parsed.error().source().begin;
-    return base::error(fmt::format("{}:{}:{}: {}", name, at.line, at.column, parsed.error().description()));
+  const auto document = base::parse_toml(text, name);
+  if (!document) {
+    return document.error();
   }
   try {
-    return ClusterParser(name).cluster(parsed.table());
+    return ClusterParser(name).cluster(*document);
   } catch (const FileProblem& problem) {
     return base::error(problem.message);
   }

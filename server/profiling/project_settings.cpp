@@ -5,16 +5,12 @@
 #include <filesystem>
 
 #include "base/file.h"
-
-// Errors as values.
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
+#include "base/toml.h"
 
 namespace ridgeline::profiling {
 
 namespace {
 
-constexpr std::size_t kMostSettingsBytes = std::size_t{1} << 20U;
 constexpr double kMostGrams = 1e5;
 constexpr std::string_view kCo2 = "co2-grams-per-kwh";
 
@@ -25,12 +21,12 @@ base::Error wrong(const std::string& name, const toml::source_position& at, std:
 }  // namespace
 
 base::Result<ProjectSettings> parse_project_settings(std::string_view text, const std::string& name) {
-  const toml::parse_result parsed = toml::parse(text);
-  if (!parsed) {
-    return wrong(name, parsed.error().source().begin, parsed.error().description());
+  const auto document = base::parse_toml(text, name);
+  if (!document) {
+    return document.error();
   }
   ProjectSettings settings;
-  const toml::table* own = parsed.table().at_path("tool.ridgeline").as_table();
+  const toml::table* own = document->at_path("tool.ridgeline").as_table();
   if (own == nullptr) {
     return settings;
   }
@@ -56,7 +52,7 @@ base::Result<ProjectSettings> project_settings(const std::string& project_root) 
   if (!std::filesystem::is_regular_file(path, problem)) {
     return ProjectSettings{};
   }
-  const auto text = base::read_text(path, kMostSettingsBytes);
+  const auto text = base::read_text(path, base::kMaxTomlBytes);
   return text ? parse_project_settings(*text, path) : base::Result<ProjectSettings>(text.error());
 }
 

@@ -151,7 +151,7 @@ HOMES = [
     (r"sqlite3\.h|SQLiteCpp/.*", ["server/store", "server/operations"]),
     (r"utf8proc\.h", ["server/report"]),
     (r"zlib\.h", ["server/imports"]),
-    (r"toml\+\+/.*", ["server/budgets", "server/cluster", "server/profiling/project_settings.cpp"]),
+    (r"toml\+\+/.*", ["server/base/toml.h"]),
     (r"spdlog/.*", ["server/session", "server/methods", "server/commands"]),
     (r"boost/math/.*", ["server/analysis"]),
     (r"Eigen/.*", ["server/analysis/time/spline.cpp", "server/cluster/linear_program.cpp"]),
