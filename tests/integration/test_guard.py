@@ -82,7 +82,7 @@ CHANGES = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_command_ends_before_its_first_change(place: Path, tmp_path: Path, change: str) -> None:
     script = tmp_path / "script.py"
-    script.write_text(CHANGES[change] + "\nprint('went on')\n")
+    script.write_text(CHANGES[change] + "\nif __name__ == '__main__':\n    print('went on')\n")
     done, report = guarded(place, tmp_path, sys.executable, script)
     assert done.returncode == 128 + 9, done.stderr
     assert "went on" not in done.stdout

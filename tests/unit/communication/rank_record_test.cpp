@@ -127,7 +127,7 @@ TEST(TraceRank, HasNoCollectivesWhereTheCallsDoNotAgree) {
   Story fewer;
   fewer.trace.calls.pop_back();
   EXPECT_THAT(fewer.traced().record.collectives, IsEmpty());
-  EXPECT_THAT(fewer.traced().warnings, ElementsAre(HasSubstr("names 2 calls, and 3 were recorded")));
+  EXPECT_THAT(fewer.traced().warnings, ElementsAre(HasSubstr("has 2 calls, and the recording 3")));
   Story other;
   other.trace.calls[1].kind = "broadcast";
   EXPECT_THAT(other.traced().record.collectives, IsEmpty());

@@ -46,7 +46,7 @@ TEST(DeviceFile, WhatIsWrongIsNamed) {
     EXPECT_NE(at, std::string::npos) << from;
     return text.replace(at, from.size(), to);
   };
-  expect_error("", "no JSON");
+  expect_error("", "not valid JSON: line 1, column 1");
   expect_error("[]", "no object");
   expect_error(with("\"cpu\"", "\"tpu\""), "kind: write");
   expect_error(with("\"computeUnits\": 2", "\"computeUnits\": 0"), "computeUnits: write a number from 1");

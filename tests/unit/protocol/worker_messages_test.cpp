@@ -458,6 +458,7 @@ TEST(JoinMessage, HoldsTheSpec) {
                                                                     {protocol::StepEnd::kLine, "/project/train.py", 12},
                                                                     {{32, 64}},
                                                                     1024,
+                                                                    64,
                                                                     true}));
   EXPECT_EQ(message["type"], "loadAgent");
   EXPECT_EQ(message["path"], "/cache/agent.so");
@@ -469,6 +470,7 @@ TEST(JoinMessage, HoldsTheSpec) {
                         {"stepBoundary", {{"kind", "line"}, {"file", "/project/train.py"}, {"line", 12}}},
                         {"loaderSizes", json::array({{32, 64}})},
                         {"memoryLimitBytes", 1024},
+                        {"batchSize", 64},
                         {"agreeSteps", true}};
   EXPECT_EQ(message["options"], options);
 }
