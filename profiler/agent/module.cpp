@@ -12,6 +12,7 @@
 #include "device_regions.h"
 #include "gloo_messages.h"
 #include "memory.h"
+#include "module_calls.h"
 #include "ops.h"
 #include "profiler/agent/cupti/collector.h"
 #include "recorder.h"
@@ -125,6 +126,21 @@ PyObject* py_set_module_call(PyObject*, PyObject* code) {
   }
   known_objects().keep_code(code);
   state().module_call = code;
+  return none();
+}
+
+/// watch_module_calls(class, before, after)
+PyObject* py_watch_module_calls(PyObject*, PyObject* args) {
+  PyObject* module_class = nullptr;
+  PyObject* before = nullptr;
+  PyObject* after = nullptr;
+  if (PyArg_ParseTuple(args, "OOO", &module_class, &before, &after) == 0) {
+    return nullptr;
+  }
+  return watch_module_calls(module_class, before, after) ? none() : nullptr;
+}
+PyObject* py_unwatch_module_calls(PyObject*, PyObject*) {
+  unwatch_module_calls();
   return none();
 }
 
@@ -375,6 +391,9 @@ PyMethodDef kMethods[] = {
      "Orphans below this process become its children, and it survives its own parent, to end them."},
     {"set_stage", py_set_stage, METH_O, "The stage that the run is in: recording::Stage."},
     {"set_module_call", py_set_module_call, METH_O, "The code object of torch.nn.Module._call_impl."},
+    {"watch_module_calls", py_watch_module_calls, METH_VARARGS,
+     "(class, before, after): call before(module, args, kwargs) and after(..., output) around calls of its instances."},
+    {"unwatch_module_calls", py_unwatch_module_calls, METH_NOARGS, "Stop that."},
     {"set_parameters", py_set_parameters, METH_O, "[(name, tensor, is_parameter)] of the models."},
     {"set_inputs", py_set_inputs, METH_O, "[tensor] of the inputs."},
     {"attach_device", py_attach_device, METH_O,

@@ -108,7 +108,6 @@ class BackwardWatch:
                 local.depth = 0
             return result
 
-        _keep_out_of_dynamo(watched)
         return watched
 
 
@@ -116,20 +115,3 @@ def _sequence(value: Any) -> Sequence[Any]:
     if value is None:
         return ()
     return value if isinstance(value, (tuple, list)) else (value,)
-
-
-def _keep_out_of_dynamo(function: Any) -> None:
-    """Where a compiled function runs a backward pass, dynamo leaves this frame to the interpreter. Without importing
-    torch._dynamo, which takes a second."""
-    import torch
-
-    code = function.__code__
-    eval_frame = torch._C._dynamo.eval_frame
-    try:
-        if hasattr(eval_frame, "set_code_exec_strategy"):
-            action = eval_frame._FrameAction
-            eval_frame.set_code_exec_strategy(code, eval_frame._FrameExecStrategy(action.SKIP, action.DEFAULT))
-        elif hasattr(eval_frame, "skip_code"):
-            eval_frame.skip_code(code)
-    except Exception:  # noqa: BLE001 - another version of torch: the frame is compiled, and runs as it did
-        return

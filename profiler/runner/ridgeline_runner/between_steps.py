@@ -12,6 +12,7 @@ from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any
 
+from ridgeline_runner import dynamo
 from ridgeline_runner.patches import Patches
 
 EVALUATION = "evaluation"
@@ -113,6 +114,7 @@ class BetweenSteps:
             self._add(EVALUATION, now - self._evaluating_since)
             self._evaluating_since = 0
 
+    @dynamo.unseen
     def _add(self, name: str, ns: int, count: int = 1) -> None:
         self._counts[name] += count
         self._ns[name] += ns

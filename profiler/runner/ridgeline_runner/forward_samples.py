@@ -74,10 +74,10 @@ class ForwardSamples:
 
     # ---- what a step does --------------------------------------------------------------------------------------------
 
-    def before(self, module: Any, arguments: Any) -> None:
+    def before(self, module: Any, arguments: Any, keywords: Any = None) -> None:
         if threading.get_ident() != self._thread:
             return
-        if not self._open:
+        if not self._open and not _is_compiled_graph(module):
             self.roots.setdefault(id(module), module)
         self._open.append(module)
         with contextlib.suppress(Exception):
@@ -87,7 +87,7 @@ class ForwardSamples:
         if threading.get_ident() != self._thread or not self._open:
             return
         self._open.pop()
-        if not self._open:
+        if not self._open and not _is_compiled_graph(module):
             with contextlib.suppress(Exception):
                 self._add_call(arguments, keywords, output)
             self._by_layout = 0
@@ -222,6 +222,12 @@ def _packed(values: Any) -> Samples | None:
         if isinstance(one, torch.nn.utils.rnn.PackedSequence):
             return Samples(int(one.batch_sizes[0]))
     return None
+
+
+def _is_compiled_graph(module: Any) -> bool:
+    """A graph that torch.compile has made, which some of its backends call as a module. Weights are inputs of it."""
+    graphs = sys.modules.get("torch.fx.graph_module")
+    return graphs is not None and isinstance(module, graphs.GraphModule) and next(module.parameters(), None) is None
 
 
 def _place() -> Place:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from time import perf_counter_ns
 from typing import Any
 
+from ridgeline_runner import dynamo
 from ridgeline_runner.allocator_history import AllocatorHistory
 from ridgeline_runner.devices import Device, LentSlot, cupti_candidates, named_cupti
 from ridgeline_runner.entry import tensors_in
@@ -45,6 +46,7 @@ class Recorder:
         self._requests: AllocatorHistory | None = None  # of a recording
         self._problems: dict[str, None] = {}  # in the order in which they came up
         self._names: dict[int, str] = {}
+        self._module_watches: list[tuple[Callable[..., None], Callable[..., None] | None]] = []
         self._class_lines: dict[str, dict[str, int]] = {}
         agent.set_module_call(torch.nn.Module._call_impl.__code__)
         self._calibrate()
@@ -152,6 +154,37 @@ class Recorder:
                 parameters.append((f"{prefix}.{path}", buffer, False))
         self._agent.set_parameters(parameters)
         return [(name, tensor) for name, tensor, is_parameter in parameters if is_parameter]
+
+    def watch_module_calls(
+        self, before: Callable[..., None], after: Callable[..., None] | None = None
+    ) -> Callable[[], None]:
+        """From now on `before(module, arguments, keywords)` and `after(module, arguments, keywords, output)` are called
+        around each call of a module of a class that there is now. torch.compile does not notice. Returns what ends
+        that."""
+        import torch
+
+        watch = (before, after)
+        self._module_watches.append(watch)
+        self._agent.watch_module_calls(torch.nn.Module, self._before_module, self._after_module)
+
+        def end() -> None:
+            if watch in self._module_watches:
+                self._module_watches.remove(watch)
+            if not self._module_watches:
+                self._agent.unwatch_module_calls()
+
+        return end
+
+    @dynamo.unseen
+    def _before_module(self, *call: Any) -> None:
+        for before, _ in list(self._module_watches):
+            before(*call)
+
+    @dynamo.unseen
+    def _after_module(self, *call: Any) -> None:
+        for _, after in list(self._module_watches):
+            if after is not None:
+                after(*call)
 
     def set_inputs(self, tensors: list[Any]) -> None:
         """The inputs of the iterations to come."""

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any
 
-from ridgeline_runner import devices, script_batch
+from ridgeline_runner import devices, dynamo, script_batch
 from ridgeline_runner.backward_watch import Backward, BackwardWatch
 from ridgeline_runner.between_steps import BetweenSteps
 from ridgeline_runner.channel import VERSION, Channel, ChannelClosed
@@ -99,7 +99,7 @@ class _Script:
         self._numbers: dict[int, int] = {}  # of optimizers, by id; 0: all that step inside backward passes
         self._inside: set[int] = set()  # by id: optimizers that step inside backward passes
         self._stepped_inside = False  # in the backward pass that goes on
-        self._patches = Patches()
+        self._patches = Patches(stay=True)
         self._boundary = boundary_of(options["stepBoundary"])
         self._between = BetweenSteps(self._is_watched)
         self._loaders = LoaderWatch(self)
@@ -130,6 +130,7 @@ class _Script:
             self._boundary,
             self._communication,
         )
+        dynamo.keep_out()
         self._watch_compile()
         self._watch_optimizers()
         self._loaders.install(self._patches)
@@ -173,14 +174,15 @@ class _Script:
 
     def _watch_optimizers(self) -> None:
         """torch passes each optimizer's `step` through profile_hook_step when its class is first used: what is put
-        around it there stays."""
+        around it there stays. torch.compile traces the step as if it were not there."""
         import torch
+        from torch.compiler import is_dynamo_compiling
 
         def watch_creation(create: Callable[..., None]) -> Callable[..., None]:
             @functools.wraps(create)
             def created(this: Any, *arguments: Any, **keywords: Any) -> None:
                 create(this, *arguments, **keywords)
-                self._optimizers.add(this)
+                self._made_optimizer(this)
 
             return created
 
@@ -190,7 +192,7 @@ class _Script:
 
                 @functools.wraps(timed)
                 def step(this: Any, *arguments: Any, **keywords: Any) -> Any:
-                    if self._is_over:
+                    if is_dynamo_compiling() or self._is_over:
                         return timed(this, *arguments, **keywords)
                     self._recorder.stage(Stage.ITERATION)  # what is made from now on and stays is the optimizer's
                     self._boundary.optimizer_begins()
@@ -256,6 +258,11 @@ class _Script:
             self._thread = threading.get_ident()
         return threading.get_ident() == self._thread
 
+    @dynamo.unseen
+    def _made_optimizer(self, optimizer: Any) -> None:
+        self._optimizers.add(optimizer)
+
+    @dynamo.unseen
     def _optimizer_stepped(self, optimizer: Any, *, ran_backward: bool) -> None:
         if not self._is_over and self._backward.is_inside():  # in a hook of a parameter: backward is the step
             self._inside.add(id(optimizer))
@@ -305,18 +312,18 @@ class _Script:
         return not self._is_over and os.getpid() == self._process and self._thread in (0, threading.get_ident())
 
     def _await_forward(self) -> None:
-        """Until a module is called with gradients enabled. Not where torch.compile could trace the hook: there the next
-        backward pass ends the step."""
+        """Until a module is called with gradients enabled. Calls in compiled code are not seen: there the next backward
+        pass ends the step."""
         import torch
 
-        if self._stop_awaiting_forward is not None or self._measurement.has_compiled:
+        if self._stop_awaiting_forward is not None:
             return
 
-        def before(module: Any, arguments: Any) -> None:
+        def before(module: Any, arguments: Any, keywords: Any) -> None:
             if torch.is_grad_enabled() and self._may_be_followed():
                 self._end_step_if(self._boundary.forward_begins, forward=(module, arguments))
 
-        self._stop_awaiting_forward = torch.nn.modules.module.register_module_forward_pre_hook(before).remove
+        self._stop_awaiting_forward = self._recorder.watch_module_calls(before)
 
     def _await_forward_no_longer(self) -> None:
         if self._stop_awaiting_forward is not None:
@@ -335,6 +342,7 @@ class _Script:
                 self._step_ended(perf_counter_ns(), forward)
                 self._end_if_measured()
 
+    @dynamo.unseen
     def fetching(self) -> bool:
         """loader_watch.Listener"""
         import torch
@@ -346,15 +354,18 @@ class _Script:
             self._end_step_if(self._boundary.fetching)
         return self._between.fetching(with_gradients=with_gradients)
 
+    @dynamo.unseen
     def fetched(self, iterator: Any, batch: Any, indices: int | None) -> None:
         self._measurement.batch_fetched(iterator, batch, indices)
 
+    @dynamo.unseen
     def loader_starts(self, ns: int, *, is_new: bool) -> None:
         import torch
 
         if torch.is_grad_enabled() and self._is_watched():
             self._between.loader_starts(ns, is_new=is_new)
 
+    @dynamo.unseen
     def _line_passed(self) -> None:
         if self._may_end_step():
             self._step_ended(perf_counter_ns())

@@ -189,19 +189,12 @@ class Measurement:
 
     def _first_step(self, now: int, happened: dict[str, int]) -> None:
         """One step has ended: what follows is the first that is watched from its begin."""
-        import torch
-
         self._recorder.stage(Stage.ITERATION)
         forwards = self._batch.watch()
         if self._forward is not None:
             forwards.before(*self._forward)
             self._forward = None
-        hooks = torch.nn.modules.module
-        handles = [
-            hooks.register_module_forward_pre_hook(forwards.before),
-            hooks.register_module_forward_hook(forwards.after, with_kwargs=True, always_call=True),
-        ]
-        self._undo = [handle.remove for handle in handles]
+        self._undo = [self._recorder.watch_module_calls(forwards.before, forwards.after)]
         self._between.begin()
         self._state = self._watched
 
@@ -235,6 +228,8 @@ class Measurement:
             for model in called.values()
             if any(id(parameter) in owned if owned else parameter.requires_grad for parameter in model.parameters())
         ]
+        if owned and not models:  # they are called in compiled code, where nothing is seen
+            models = _models_with(owned)
         outer = [
             model
             for model in models
@@ -538,6 +533,16 @@ class Measurement:
             f"The script ended after {counted}. Two warm-up steps and two recorded ones are the least that figures can "
             "be made of. If a step is something else, --step-boundary FILE:LINE says where it ends."
         )
+
+
+def _models_with(parameters: set[int]) -> list[Any]:
+    """All modules that have one of these parameters, by id, and are not part of another module."""
+    import torch
+
+    modules = [one for one in gc.get_objects() if issubclass(type(one), torch.nn.Module)]
+    inner = {id(child) for one in modules for child in one.children()}
+    outer = [one for one in modules if id(one) not in inner]
+    return [one for one in outer if any(id(parameter) in parameters for parameter in one.parameters())]
 
 
 def _is_rank() -> bool:

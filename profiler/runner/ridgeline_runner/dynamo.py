@@ -1,0 +1,75 @@
+"""What torch.compile must not notice, and what it does. Nothing here imports torch._dynamo, which takes a second."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+
+def keep_out() -> None:
+    """Where a compiled function calls this package, as in a hook or in what it replaced of torch, these frames are left
+    to the interpreter. Call it once all modules of the package are imported."""
+    package = __package__ or ""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(f"{package}."):
+            for code in _codes_of(module):
+                _skip(code)
+
+
+def compilations() -> int:
+    """How often torch.compile has compiled something in this process. After `torch._dynamo.reset` it may be less."""
+    module = sys.modules.get("torch._dynamo.utils")
+    frames: dict[str, int] = module.counters.get("frames", {}) if module is not None else {}
+    return frames.get("total", 0)
+
+
+def unseen(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Where compiled code calls the function between two graphs, neither it nor what it calls is compiled."""
+
+    @functools.wraps(function)
+    def called(*arguments: Any, **keywords: Any) -> Any:
+        import torch
+
+        set_eval_frame = torch._C._dynamo.eval_frame.set_eval_frame
+        compiles = set_eval_frame(None)
+        try:
+            return function(*arguments, **keywords)
+        finally:
+            set_eval_frame(compiles)
+
+    return called
+
+
+def _codes_of(module: ModuleType) -> Iterator[CodeType]:
+    """Of the functions and methods that the module defines, and of what is defined in them."""
+    classes = [one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__]
+    for owner in (module, *classes):
+        for value in list(vars(owner).values()):
+            function = getattr(value, "__func__", getattr(value, "fget", value))
+            while isinstance(function, FunctionType):
+                if function.__code__.co_filename == module.__file__:  # else a decorator's
+                    yield from _with_inner(function.__code__)
+                function = getattr(function, "__wrapped__", None)
+
+
+def _with_inner(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _with_inner(constant)
+
+
+def _skip(code: CodeType) -> None:
+    import torch
+
+    eval_frame: Any = torch._C._dynamo.eval_frame
+    with contextlib.suppress(Exception):  # another version of torch: the frame is compiled, and runs as it did
+        if hasattr(eval_frame, "set_code_exec_strategy"):
+            action = eval_frame._FrameAction
+            eval_frame.set_code_exec_strategy(code, eval_frame._FrameExecStrategy(action.SKIP, action.DEFAULT))
+        else:
+            eval_frame.skip_code(code)

@@ -1,0 +1,51 @@
+"""Scripts that compile run under `ridgeline run` as they run alone: the same graphs, losses, weights, random state."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from conftest import ridgeline
+from training_scripts import SINGLE, report_of, write
+
+SCRIPT = Path(__file__).with_name("compiled_steps.py")
+STEPS = "22"
+
+MODEL_IN_COMPILED_CODE = """
+    import torch
+
+    model = torch.nn.Linear(8, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    @torch.compile(backend="eager", fullgraph=True)
+    def loss_of(x):
+        return model(x).square().mean()
+
+    for _ in range(60):
+        optimizer.zero_grad()
+        loss_of(torch.randn(16, 8)).backward()
+        optimizer.step()
+    """
+
+
+def test_compiled_functions_that_compile_again_are_not_changed(tmp_path: Path) -> None:
+    environment = {**SINGLE, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "inductor")}
+    options = ("--step-boundary", "optimizer", "--steps", "3", "--time-budget", "0.1", "--python", sys.executable)
+    recorded = ridgeline("run", *options, SCRIPT, STEPS, **environment)
+    assert recorded.returncode == 0, recorded.stderr
+    assert "peak memory" in recorded.stderr
+    alone = subprocess.run(
+        [sys.executable, SCRIPT, STEPS],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert recorded.stdout == alone.stdout
+
+
+def test_the_weights_of_a_model_that_only_compiled_code_calls_are_known(tmp_path: Path) -> None:
+    report = report_of(write(tmp_path, MODEL_IN_COMPILED_CODE), options=("--steps", "3", "--time-budget", "0.1"))
+    assert report["memory"]["byCategory"]["weights"] == 4 * (8 * 4 + 4)
