@@ -28,32 +28,33 @@ bool finish_callback(PyObject* result) {
   return true;
 }
 
-bool call_before(PyObject* module, PyObject* args, PyObject* kwargs) {
-  PyObject* before = g_watch.before;
-  if (before == nullptr) {
-    return true;
+/// Calls back with the arguments of the call, and with `output` unless that is null.
+bool call_back(PyObject* callback, PyObject* module, PyObject* args, PyObject* kwargs, PyObject* output) {
+  PyObject* keywords = kwargs != nullptr ? Py_NewRef(kwargs) : PyDict_New();
+  PyObject* result = nullptr;
+  if (keywords != nullptr) {
+    Py_INCREF(callback);  // the watch may end meanwhile
+    result = PyObject_CallFunctionObjArgs(callback, module, args, keywords, output, nullptr);
+    Py_DECREF(callback);
+    Py_DECREF(keywords);
   }
-  Py_INCREF(before);  // the watch may end meanwhile
-  PyObject* result = PyObject_CallFunctionObjArgs(before, module, args, kwargs != nullptr ? kwargs : Py_None, nullptr);
-  Py_DECREF(before);
   return finish_callback(result);
+}
+
+bool call_before(PyObject* module, PyObject* args, PyObject* kwargs) {
+  return g_watch.before == nullptr || call_back(g_watch.before, module, args, kwargs, nullptr);
 }
 
 /// Keeps the exception of the call itself.
 bool call_after(PyObject* module, PyObject* args, PyObject* kwargs, PyObject* output) {
-  PyObject* after = g_watch.after;
-  if (after == nullptr) {
+  if (g_watch.after == nullptr) {
     return true;
   }
   PyObject* type = nullptr;
   PyObject* value = nullptr;
   PyObject* trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
-  Py_INCREF(after);
-  PyObject* result = PyObject_CallFunctionObjArgs(after, module, args, kwargs != nullptr ? kwargs : Py_None,
-                                                  output != nullptr ? output : Py_None, nullptr);
-  Py_DECREF(after);
-  if (!finish_callback(result)) {
+  if (!call_back(g_watch.after, module, args, kwargs, output != nullptr ? output : Py_None)) {
     Py_XDECREF(type);
     Py_XDECREF(value);
     Py_XDECREF(trace);
