@@ -6,6 +6,7 @@ import json
 import os
 import runpy
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,23 @@ class _Agent:
             "alive_bytes": [],
         }
         return lambda *_: answers.get(name, 0)
+
+    def watch_module_calls(self, module_class: type, before: Callable[..., None], after: Callable[..., None]) -> None:
+        call = torch.nn.Module._wrapped_call_impl
+
+        def called(module: Any, *arguments: Any, **keywords: Any) -> Any:
+            before(module, arguments, keywords)
+            output = None
+            try:
+                output = call(module, *arguments, **keywords)
+            finally:
+                after(module, arguments, keywords, output)
+            return output
+
+        module_class.__call__ = called
+
+    def unwatch_module_calls(self) -> None:
+        torch.nn.Module.__call__ = torch.nn.Module._wrapped_call_impl
 
 
 class _Channel:

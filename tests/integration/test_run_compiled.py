@@ -11,7 +11,7 @@ from conftest import ridgeline
 from training_scripts import SINGLE, report_of, write
 
 SCRIPT = Path(__file__).with_name("compiled_steps.py")
-STEPS = "22"
+STEPS = "16"
 
 MODEL_IN_COMPILED_CODE = """
     import torch

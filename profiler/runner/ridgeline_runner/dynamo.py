@@ -20,11 +20,44 @@ def keep_out() -> None:
                 _skip(code)
 
 
-def compilations() -> int:
+class Compilations:
+    """What torch.compile does from step to step."""
+
+    def __init__(self) -> None:
+        self._seen = _compilations()
+        self._seen_ns = _compilation_ns()
+        self.quiet_steps = 0  # since something was compiled
+
+    def step_ended(self) -> tuple[bool, int]:
+        """Whether something was compiled in the step, and for how long: nanoseconds, 0 where that is not known."""
+        before, before_ns = self._seen, self._seen_ns
+        self._seen, self._seen_ns = _compilations(), _compilation_ns()
+        has_compiled = self._seen != before
+        self.quiet_steps = 0 if has_compiled else self.quiet_steps + 1
+        return has_compiled, max(0, self._seen_ns - before_ns)
+
+
+def _compilations() -> int:
     """How often torch.compile has compiled something in this process. After `torch._dynamo.reset` it may be less."""
     module = sys.modules.get("torch._dynamo.utils")
-    frames: dict[str, int] = module.counters.get("frames", {}) if module is not None else {}
-    return frames.get("total", 0)
+    counters: dict[str, dict[str, int]] = getattr(module, "counters", {})
+    parts = (("frames", "total"), ("aot_autograd", "total"), ("compiled_autograd", "captures"))
+    return sum(counters.get(group, {}).get(name, 0) for group, name in parts)
+
+
+def _compilation_ns() -> int:
+    """The time that they took."""
+    module = sys.modules.get("torch._dynamo.utils")
+    seconds: dict[str, list[float]] = getattr(module, "compilation_time_metrics", {})
+    frames = seconds.get("_compile.compile_inner") or seconds.get("entire_frame_compile") or []
+    return round(sum(frames) * 1e9)
+
+
+def is_compiling() -> bool:
+    """Whether this thread compiles. What backends call meanwhile has symbolic sizes: to read one makes it a constant of
+    the graph."""
+    guards = sys.modules.get("torch._guards")
+    return guards is not None and guards.CompileContext.try_get() is not None
 
 
 def unseen(function: Callable[..., Any]) -> Callable[..., Any]:

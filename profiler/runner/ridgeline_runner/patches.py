@@ -7,6 +7,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+from ridgeline_runner import dynamo
+
 
 class Patches:
     def __init__(self, *, stay: bool = False) -> None:
@@ -41,8 +43,8 @@ def _unless_traced(before: Callable[..., Any], after: Callable[..., Any], patche
 
     @functools.wraps(before)
     def called(*arguments: Any, **keywords: Any) -> Any:
-        # dynamo knows the answer while it traces: what follows is no part of any graph.
-        if is_dynamo_compiling() or patches.are_undone:
+        # dynamo knows the first answer while it traces: what follows is no part of any graph.
+        if is_dynamo_compiling() or patches.are_undone or dynamo.is_compiling():
             return before(*arguments, **keywords)
         return after(*arguments, **keywords)
 

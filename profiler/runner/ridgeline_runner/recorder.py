@@ -177,11 +177,15 @@ class Recorder:
 
     @dynamo.unseen
     def _before_module(self, *call: Any) -> None:
+        if dynamo.is_compiling():
+            return
         for before, _ in list(self._module_watches):
             before(*call)
 
     @dynamo.unseen
     def _after_module(self, *call: Any) -> None:
+        if dynamo.is_compiling():
+            return
         for _, after in list(self._module_watches):
             if after is not None:
                 after(*call)
