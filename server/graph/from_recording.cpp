@@ -237,7 +237,9 @@ class Builder {
         while (begun()) {
           open.push_back(of_thread[thread][next++]);
         }
-        std::erase_if(open, [&](std::uint32_t op) { return recording_.op_end()[op] <= placed.begin; });
+        while (!open.empty() && recording_.op_end()[open.back()] <= placed.begin) {
+          open.pop_back();  // what is outside of one that is still open is looked at when that has ended
+        }
         graph_.tasks[placed.task].operation = open.empty() ? 0 : operations_[open.back()];
       }
     }

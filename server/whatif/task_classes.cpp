@@ -92,13 +92,15 @@ std::vector<TaskClass> classes_of(const Graph& graph) {
   for (const std::string& name : graph.names) {
     by_name.push_back(class_of_name(name));
   }
+  std::vector<Work> by_operation(std::max<std::size_t>(1, graph.operations.size()), Work::kOther);
+  for (std::size_t i = 1; i < graph.operations.size(); ++i) {
+    const Work own = by_name[graph.operations[i].name].work;
+    by_operation[i] = own != Work::kOther ? own : by_operation[graph.operations[i].parent];
+  }
   std::vector<TaskClass> classes;
   for (const graph::Task& task : graph.tasks) {
     TaskClass found = by_name[task.name];
-    for (std::uint32_t operation = task.operation; found.work == Work::kOther && operation != 0;
-         operation = graph.operations[operation].parent) {
-      found.work = by_name[graph.operations[operation].name].work;
-    }
+    found.work = found.work != Work::kOther ? found.work : by_operation[task.operation];
     classes.push_back(found);
   }
   return classes;

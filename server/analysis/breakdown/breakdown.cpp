@@ -15,6 +15,10 @@ namespace {
 
 using recording::kNone;
 
+/// Modules in modules, of which deeper ones count with the last that is shown: everything that walks the breakdown may
+/// recurse, and the reader of kept reports takes 256 levels.
+constexpr std::uint32_t kMaxModuleDepth = 200;
+
 /// Grows the tree with numbers in place of strings; names are made at the end.
 class BreakdownBuilder {
  public:
@@ -46,6 +50,7 @@ class BreakdownBuilder {
   /// A module instance, or one of the groups and leaves below.
   struct Part {
     std::uint32_t parent = 0;
+    std::uint32_t depth = 0;  ///< how many parts it is in
     std::uint32_t instance = 0;
     std::string name;         ///< of a group or a leaf
     LineId line = 0;          ///< where it is called
@@ -60,22 +65,27 @@ class BreakdownBuilder {
   std::uint32_t add_part(std::uint32_t parent, Part part) {
     const auto index = static_cast<std::uint32_t>(parts_.size());
     part.parent = parent;
+    part.depth = parts_[parent].depth + 1;
     parts_.push_back(std::move(part));
     parts_[parent].children.push_back(index);
     return index;
   }
 
-  /// The module that a stack is in: the chain of its instances from the outside in.
+  /// The module that a stack is in: the chain of its instances from the outside in. Without recursion: the stacks of a
+  /// trace are as deep as its file says.
   std::uint32_t part_of(TreeNode stack) {
-    if (stack == 0) {
-      return 0;
+    std::vector<TreeNode> unknown;
+    while (stack != 0 && part_of_[stack] == kNone) {
+      unknown.push_back(stack);
+      stack = input_.tree[stack].parent;
     }
-    if (part_of_[stack] == kNone) {
-      const CallTree::Node& frame = input_.tree[stack];
-      const std::uint32_t outer = part_of(frame.parent);
-      part_of_[stack] = frame.instance == 0 ? outer : module(outer, frame);
+    std::uint32_t part = stack == 0 ? 0 : part_of_[stack];
+    for (std::size_t i = unknown.size(); i-- > 0;) {
+      const CallTree::Node& frame = input_.tree[unknown[i]];
+      const bool is_shown = frame.instance != 0 && parts_[part].depth < kMaxModuleDepth;
+      part_of_[unknown[i]] = part = is_shown ? module(part, frame) : part;
     }
-    return part_of_[stack];
+    return part;
   }
 
   std::uint32_t module(std::uint32_t outer, const CallTree::Node& frame) {

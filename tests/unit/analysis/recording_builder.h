@@ -136,7 +136,7 @@ class RecordingBuilder {
   }
 
   /// The stack of these frames, outermost first.
-  std::uint32_t stack(std::initializer_list<Frame> frames) {
+  std::uint32_t stack(const std::vector<Frame>& frames) {
     std::uint32_t node = 0;
     for (const Frame& frame : frames) {
       node = child(node, frame);

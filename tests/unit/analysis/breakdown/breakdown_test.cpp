@@ -54,6 +54,25 @@ struct Network : RecordingBuilder {
   }
 };
 
+TEST(Breakdown, FoldsModulesThatAreDeeperThanItsReadersTake) {
+  RecordingBuilder builder;
+  builder.iteration(0, 20 * kMs);
+  std::vector<testing::Frame> frames;
+  for (std::uint32_t i = 0; i < 100'000; ++i) {
+    frames.push_back({"model.py", "forward", 20, builder.instance("Block", "b" + std::to_string(i), 1, "block.py", 1)});
+  }
+  builder.op({"aten::linear", builder.stack(frames), 0, 20 * kMs});
+  const Analysed analysed(builder);
+  const Node& root = analysed.breakdown;
+  expect_sums(root);
+  EXPECT_NEAR(root.ms, 20, 1e-9);
+  std::size_t depth = 0;
+  for (const Node* node = &root; !node->children.empty(); node = &node->children.front()) {
+    ++depth;
+  }
+  EXPECT_EQ(depth, 201U) << "modules, and the operation in the innermost";
+}
+
 TEST(Breakdown, SeparatesTheInstancesOfALoop) {
   Network network;
   network.op({"aten::linear", network.in(network.first), 0, 4 * kMs});
