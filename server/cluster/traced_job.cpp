@@ -306,7 +306,7 @@ void name_hosts(TracedJob& job) {
 
 std::optional<base::Error> check(const std::vector<RankTrace>& traces) {
   for (std::size_t i = 1; i < traces.size(); ++i) {
-    if (traces[i].traced.rank == traces[i - 1].traced.rank) {
+    if (traces[i].traced.rank >= 0 && traces[i].traced.rank == traces[i - 1].traced.rank) {
       return base::error(traces[i - 1].file + " and " + traces[i].file + " are of the same rank, " +
                          std::to_string(traces[i].traced.rank));
     }

@@ -180,6 +180,9 @@ std::string failure(std::vector<RankTrace> traces) {
 TEST(TracedJob, RefusesWhatCannotBeCompared) {
   EXPECT_THAT(failure({trace_of({.rank = 1}), trace_of({.rank = 1})}), HasSubstr("are of the same rank, 1"));
   EXPECT_THAT(failure({trace_of({.rank = 1}, "", 1)}), HasSubstr("does not tell its rank"));
+  RankTrace of_no_job = trace_of({.rank = 1});
+  of_no_job.traced.rank = -1;
+  EXPECT_THAT(failure({of_no_job, of_no_job}), HasSubstr("does not tell its rank")) << "not: both are of rank -1";
   RankTrace without_steps = trace_of({.rank = 0});
   without_steps.traced.steps.clear();
   EXPECT_THAT(failure({without_steps}), HasSubstr("has no steps"));
