@@ -13,12 +13,13 @@ namespace ridgeline::imports {
 namespace {
 
 constexpr std::size_t kChunk = std::size_t{1} << 16U;
+constexpr unsigned kFirstByte = 0x1f;  ///< of gzip
 
 /// Reads ahead by a chunk, so that the first bytes can be looked at.
 class Decompressor {
  public:
-  Decompressor(ByteSource source, std::uint64_t most_bytes)
-      : source_(std::move(source)), left_(most_bytes), input_(kChunk) {}
+  Decompressor(ByteSource source, std::uint64_t most_bytes, Compression* found)
+      : source_(std::move(source)), left_(most_bytes), input_(kChunk), found_(found == nullptr ? own_ : *found) {}
   ~Decompressor() {
     if (open_) {
       inflateEnd(&stream_);
@@ -44,7 +45,7 @@ class Decompressor {
     started_ = true;
     while (end_ < 2 && fill_more()) {
     }
-    if (end_ < 2 || byte(0) != 0x1f || byte(1) != 0x8b) {
+    if (end_ < 2 || byte(0) != kFirstByte || byte(1) != 0x8b) {
       return;
     }
     constexpr int kGzipOnly = 16 + MAX_WBITS;
@@ -52,6 +53,7 @@ class Decompressor {
       throw ImportError("There is not enough memory to decompress the trace.");
     }
     open_ = true;
+    found_ = Compression::kWhole;
   }
 
   unsigned byte(std::size_t index) const { return static_cast<unsigned char>(input_[index]); }
@@ -82,26 +84,27 @@ class Decompressor {
     stream_.next_out = reinterpret_cast<Bytef*>(buffer.data());
     stream_.avail_out = static_cast<uInt>(std::min<std::size_t>(buffer.size(), 1U << 30U));
     const uInt room = stream_.avail_out;
-    while (stream_.avail_out == room) {
+    while (stream_.avail_out == room && found_ == Compression::kWhole) {
       if (begin_ == end_ && !refill()) {
-        if (!between_members_) {
-          throw ImportError("The trace ends too early: its compressed data is cut off.");
-        }
+        found_ = is_between_members_ ? found_ : Compression::kCutOff;
         return 0;
       }
-      if (between_members_ && begin_ < end_ && member_ended_) {
+      if (is_between_members_ && has_members_) {
+        if (byte(begin_) != kFirstByte) {
+          found_ = Compression::kMoreBehind;
+          return 0;
+        }
         inflateReset(&stream_);
-        member_ended_ = false;
       }
-      between_members_ = false;
+      is_between_members_ = false;
       stream_.next_in = reinterpret_cast<Bytef*>(input_.data() + begin_);
       stream_.avail_in = static_cast<uInt>(end_ - begin_);
       const int result = inflate(&stream_, Z_NO_FLUSH);
       begin_ = end_ - stream_.avail_in;
       if (result == Z_STREAM_END) {
-        between_members_ = member_ended_ = true;
+        is_between_members_ = has_members_ = true;
       } else if (result != Z_OK && result != Z_BUF_ERROR) {
-        throw ImportError("The trace is damaged: its compressed data is invalid.");
+        found_ = Compression::kDamaged;
       }
     }
     return room - stream_.avail_out;
@@ -114,15 +117,17 @@ class Decompressor {
   std::size_t end_ = 0;
   z_stream stream_{};
   bool started_ = false;
-  bool open_ = false;             ///< it is compressed
-  bool between_members_ = false;  ///< the end may come here
-  bool member_ended_ = false;
+  bool open_ = false;                ///< it is compressed
+  bool is_between_members_ = false;  ///< the end may come here
+  bool has_members_ = false;         ///< one was read to its end
+  Compression own_ = Compression::kNone;
+  Compression& found_;
 };
 
 }  // namespace
 
-ByteSource decompressed(ByteSource source, std::uint64_t most_bytes) {
-  auto decompressor = std::make_shared<Decompressor>(std::move(source), most_bytes);
+ByteSource decompressed(ByteSource source, std::uint64_t most_bytes, Compression* found) {
+  auto decompressor = std::make_shared<Decompressor>(std::move(source), most_bytes, found);
   return [decompressor](std::span<char> buffer) { return decompressor->read(buffer); };
 }
 

@@ -13,8 +13,18 @@ namespace ridgeline::imports {
 /// Fills a part of the buffer and says how much; 0 at the end. May throw ImportError.
 using ByteSource = std::function<std::size_t(std::span<char>)>;
 
-/// The bytes of `source`, inflated where they begin as gzip does: also several members one after the other. Throws
-/// ImportError where they are damaged, cut off, or more than `most_bytes`.
-ByteSource decompressed(ByteSource source, std::uint64_t most_bytes);
+/// What was found of a source's compression, once it was read to its end.
+enum class Compression : std::uint8_t {
+  kNone,
+  kWhole,
+  kCutOff,      ///< the bytes are those before
+  kDamaged,     ///< likewise; they may be wrong, too
+  kMoreBehind,  ///< what follows the compressed data was left out
+};
+
+/// The bytes of `source`, inflated where they begin as gzip does: also several members one after the other. They
+/// end where they are damaged or cut off, as `found` says, which must outlive the result unless it is null. Throws
+/// ImportError where they are more than `most_bytes`.
+ByteSource decompressed(ByteSource source, std::uint64_t most_bytes, Compression* found = nullptr);
 
 }  // namespace ridgeline::imports

@@ -65,7 +65,8 @@ class Importer {
                                       .guessed_files = files.guessed(),
                                       .project_root = files.root(),
                                       .memory = memory,
-                                      .losses = trace_.losses});
+                                      .losses = trace_.losses,
+                                      .damage = trace_.damage});
     for (const std::string& name : options_.code) {
       if (std::ranges::find(input.scope.code, name, &analysis::CodePackage::name) == input.scope.code.end()) {
         input.warnings.push_back("The lines of " + name +
@@ -83,6 +84,10 @@ class Importer {
           fmt::format("The trace is too large: {} of its events or texts could not be read, so its steps "
                       "are not complete. Record fewer steps.",
                       trace_.losses.too_many));
+    }
+    if (trace_.damage.lost > 0 || trace_.damage.unpaired > 0 || trace_.damage.is_cut_off) {
+      throw ImportError("The trace is damaged: " + what_damaged(trace_.damage) +
+                        ". Its steps may not be complete: record it again.");
     }
     find_threads();
     const std::vector<std::string_view> names = file_names();

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace ridgeline::imports {
 
@@ -35,6 +36,20 @@ void add_losses(const TraceLosses& losses, std::vector<std::string>& warnings) {
   add(losses.negative, "with a negative duration, left out");
   add(losses.overlapping, "overlapping others of the same thread, cut");
   add(losses.too_many, "beyond the limits of an import, left out");
+  add(losses.too_deep, "nested too deeply, their time on the function at the deepest level that is told apart");
+}
+
+std::string counted(std::uint64_t count, const char* one, const char* several) {
+  return fmt::format("{} {}", count, count == 1 ? one : several);
+}
+
+void add_damage(const TraceDamage& damage, std::vector<std::string>& warnings) {
+  const std::string what = what_damaged(damage);
+  if (!what.empty()) {
+    const bool lacks_events = damage.lost > 0 || damage.unpaired > 0 || damage.is_cut_off;
+    warnings.push_back("The file is damaged: " + what + "." +
+                       (lacks_events ? " All figures are of the events that could be read." : ""));
+  }
 }
 
 std::string origin(TraceSource source) {
@@ -96,8 +111,44 @@ std::vector<std::string> of_nsight_systems(const TraceContents& contents) {
 
 }  // namespace
 
+std::string what_damaged(const TraceDamage& damage) {
+  std::vector<std::string> parts;
+  if (damage.is_cut_off) {
+    parts.emplace_back("it is cut off, and what followed is missing");
+  }
+  if (damage.is_archive_damaged) {
+    parts.emplace_back("its compressed data is not what was written");
+  }
+  if (damage.lost > 0) {
+    parts.push_back(counted(damage.lost, "event", "events") + " could not be read");
+  }
+  if (damage.repaired > 0) {
+    parts.push_back(
+        counted(damage.repaired, "event that is not valid JSON was", "events that are not valid JSON were") +
+        " read all the same");
+  }
+  if (damage.unpaired > 0) {
+    parts.push_back(counted(damage.unpaired, "event has", "events have") +
+                    " a beginning without an end, or an end without a beginning, left out");
+  }
+  if (damage.not_utf8 > 0) {
+    parts.push_back(counted(damage.not_utf8, "name has", "names have") + " bytes that are not UTF-8, shown as \uFFFD");
+  }
+  if (damage.has_more) {
+    parts.emplace_back("what follows its end was left out");
+  }
+  if (parts.empty() && damage.places > 0) {
+    parts.emplace_back("something between its events is not valid JSON and was left out");
+  }
+  if (damage.places > 0) {
+    parts.push_back("the first place is " + damage.first);
+  }
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
 std::vector<std::string> import_warnings(const TraceContents& contents) {
   std::vector<std::string> warnings;
+  add_damage(contents.damage, warnings);
   add_losses(contents.losses, warnings);
   std::ranges::move(
       contents.source == TraceSource::kNsightSystems ? of_nsight_systems(contents) : of_torch_profiler(contents),

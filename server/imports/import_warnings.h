@@ -24,7 +24,12 @@ struct TraceContents {
   std::string project_root;
   MemoryKnown memory = MemoryKnown::kNothing;
   TraceLosses losses{};
+  TraceDamage damage{};
 };
+
+/// What was wrong with the text of the trace, and what became of it, as one phrase. Empty where nothing was, or nothing
+/// that changes what is known.
+std::string what_damaged(const TraceDamage& damage);
 
 /// Sentences for the user, what matters most first. Pure.
 std::vector<std::string> import_warnings(const TraceContents& contents);

@@ -1,233 +1,369 @@
 #include "imports/read_trace.h"
 
-#include <istream>
-#include <streambuf>
+#include <algorithm>
+#include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include <nlohmann/json.hpp>
-
+#include "imports/damaged_event.h"
+#include "imports/file_format.h"
 #include "imports/import_error.h"
-#include "imports/trace_builder.h"
-#include "imports/trace_field.h"
-#include "imports/trace_number.h"
+#include "imports/json_string.h"
+#include "imports/text_window.h"
+#include "imports/trace_handler.h"
 
 namespace ridgeline::imports {
 
 namespace {
 
-using nlohmann::json;
+constexpr std::string_view kMark = "\xEF\xBB\xBF";           ///< of UTF-8, at the front
+constexpr std::size_t kFirstBytes = 512;                     ///< that tell what a file is
+constexpr std::size_t kLongestHead = std::size_t{4} << 20U;  ///< of no event, before the first
+constexpr std::size_t kLookAhead = 256;                      ///< what shows whether an event begins
 
-constexpr std::size_t kMaxDepth = 256;
-constexpr std::size_t kMaxInputs = 16384;  ///< characters of a list of inputs; a longer one is not kept
+std::string size_of(std::size_t bytes) {
+  constexpr std::size_t kMebi = std::size_t{1} << 20U;
+  return bytes % kMebi == 0 ? std::to_string(bytes / kMebi) + " MiB" : std::to_string(bytes) + " bytes";
+}
 
-/// A stream over a source, for the parser.
-class SourceBuffer : public std::streambuf {
+/// Reads what is JSON, without recursion, and goes on at the next event behind what is not.
+class TraceReader {
  public:
-  explicit SourceBuffer(ByteSource source) : source_(std::move(source)), buffer_(std::size_t{1} << 18U) {}
+  TraceReader(ByteSource source, const TraceLimits& limits, const Compression& compression)
+      : text_(std::move(source)), limits_(limits), compression_(compression), handler_(limits) {}
 
-  /// Whether the parser reached the end.
-  bool ended() const { return ended_; }
-
- protected:
-  int_type underflow() override {
-    const std::size_t count = source_(std::span(buffer_));
-    ended_ = count == 0;
-    setg(buffer_.data(), buffer_.data(), buffer_.data() + count);
-    return count == 0 ? traits_type::eof() : traits_type::to_int_type(buffer_[0]);
-  }
-
- private:
-  ByteSource source_;
-  std::vector<char> buffer_;
-  bool ended_ = false;
-};
-
-class Handler : public nlohmann::json_sax<json> {
- public:
-  Handler(const TraceLimits& limits, const SourceBuffer& buffer)
-      : builder_(limits), with_inputs_(limits.inputs), buffer_(buffer) {}
-
-  bool null() override { return constant("null"); }
-  bool boolean(bool value) override { return constant(value ? "true" : "false"); }
-  bool number_integer(std::int64_t value) override {
-    return number({value < 0 ? ~static_cast<std::uint64_t>(value) + 1 : static_cast<std::uint64_t>(value), value < 0});
-  }
-  bool number_unsigned(std::uint64_t value) override { return number({value}); }
-  bool number_float(double value, const std::string& digits) override { return number({0, value < 0, false, digits}); }
-  bool binary(binary_t& /*value*/) override { return true; }
-
-  bool string(string_t& value) override {
-    if (in(Context::kEvent)) {
-      builder_.set_text(field_, value);
-    } else if (in(Context::kArgs)) {
-      builder_.set_argument(field_, value);
-    } else if (in(Context::kInputs)) {
-      add_input(json(value).dump(-1, ' ', false, json::error_handler_t::replace));
-    } else if (in(Context::kDevice) && field_ == Field::kName) {
-      device_.name = value;
-    }
-    return true;
-  }
-
-  bool key(string_t& value) override {
-    field_ = field_of(value);
-    return true;
-  }
-
-  bool start_object(std::size_t /*count*/) override {
-    if (contexts_.empty()) {
-      return push(Context::kTop);
-    }
-    if (in(Context::kEvents)) {
-      builder_.begin_event();
-      return push(Context::kEvent);
-    }
-    if (in(Context::kDevices)) {
-      device_ = {};
-      return push(Context::kDevice);
-    }
-    if (in(Context::kTop) && field_ == Field::kDistributed) {
-      return push(Context::kDistributed);
-    }
-    return push(in(Context::kEvent) && field_ == Field::kArgs ? Context::kArgs : Context::kOther);
-  }
-
-  bool end_object() override {
-    if (in(Context::kEvent)) {
-      builder_.finish_event();
-    } else if (in(Context::kDevice)) {
-      builder_.add_device(std::move(device_));
-    }
-    return pop();
-  }
-
-  bool start_array(std::size_t /*count*/) override {
-    const bool events = contexts_.empty() || (in(Context::kTop) && field_ == Field::kTraceEvents);
-    found_events_ = found_events_ || events;
-    if (in(Context::kInputs) || (with_inputs_ && in(Context::kArgs) && is_list_of_inputs(field_))) {
-      begin_inputs();
-      return push(Context::kInputs);
-    }
-    const bool devices = in(Context::kTop) && field_ == Field::kDeviceProperties;
-    return push(events ? Context::kEvents : devices ? Context::kDevices : Context::kOther);
-  }
-
-  bool end_array() override {
-    const bool inputs = in(Context::kInputs);
-    pop();
-    if (inputs && inputs_.size() < kMaxInputs) {
-      inputs_ += ']';
-    }
-    if (inputs && in(Context::kArgs) && inputs_.size() < kMaxInputs) {
-      builder_.set_inputs(inputs_field_, inputs_);
-    }
-    return true;
-  }
-
-  bool parse_error(std::size_t position, const std::string& /*token*/, const json::exception& /*problem*/) override {
-    throw ImportError(buffer_.ended() ? "The trace ends too early, after " + std::to_string(position) +
-                                            " bytes: its last part is missing."
-                                      : "The trace is not valid JSON at byte " + std::to_string(position) + ".");
-  }
-
-  Trace take() {
-    if (!found_events_) {
-      throw ImportError("Not a valid trace: this JSON has no list of traceEvents.");
-    }
-    if (builder_.is_legacy()) {
-      throw ImportError(
-          "The trace is one of the old autograd profiler (torch.autograd.profiler), which cannot be imported: record "
-          "it "
-          "with torch.profiler.");
-    }
-    return builder_.take();
-  }
-
- private:
-  enum class Context : std::uint8_t { kTop, kEvents, kEvent, kArgs, kInputs, kDevices, kDevice, kDistributed, kOther };
-  bool in(Context context) const { return !contexts_.empty() && contexts_.back() == context; }
-  bool push(Context context) {
-    if (contexts_.size() >= kMaxDepth) {
-      throw ImportError("Not a valid trace: its values are nested too deeply.");
-    }
-    contexts_.push_back(context);
-    return true;
-  }
-  bool pop() {
-    contexts_.pop_back();
-    field_ = Field::kNone;
-    return true;
-  }
-
-  bool constant(std::string_view text) {
-    if (in(Context::kInputs)) {
-      add_input(text);
-    }
-    return true;
-  }
-
-  void begin_inputs() {
-    if (in(Context::kArgs)) {
-      inputs_field_ = field_;
-      inputs_ = '[';
-    } else {
-      add_input("[");
-    }
-  }
-
-  /// A value of a list of inputs, or the beginning of a list in it.
-  void add_input(std::string_view text) {
-    if (inputs_.size() >= kMaxInputs) {
-      return;
-    }
-    if (inputs_.back() != '[') {
-      inputs_ += ',';
-    }
-    inputs_ += text;
-  }
-
-  bool number(const Number& value) {
-    if (in(Context::kEvent)) {
-      builder_.set_number(field_, value);
-    } else if (in(Context::kArgs)) {
-      builder_.set_argument(field_, value);
-    } else if (in(Context::kInputs)) {
-      add_input(value.whole ? (value.negative ? "-" : "") + std::to_string(value.magnitude) : "null");
-    } else if (in(Context::kDevice) && value.unsigned_below(std::uint64_t{1} << 62U)) {
-      if (field_ == Field::kId) {
-        device_.index = static_cast<std::uint32_t>(value.magnitude);
-      } else if (field_ == Field::kGlobalMemory) {
-        device_.bytes = value.magnitude;
+  Trace run() {
+    begin();
+    Outcome outcome = read();
+    while (outcome == Outcome::kDamaged) {
+      note(text_.position());
+      if (!recover()) {
+        break;
       }
-    } else if (in(Context::kTop) || in(Context::kDistributed)) {
-      builder_.set_fact(field_, value);
+      outcome = read();
     }
+    if (outcome == Outcome::kEnded) {
+      end_early();
+    } else if (outcome == Outcome::kDamaged) {
+      const std::size_t last = text_.behind().find_last_not_of(" \t\r\n");
+      damage_.is_cut_off = is_archive_damaged() || last == std::string_view::npos || text_.behind()[last] != '}';
+    } else if (text_.peek_behind_blanks(); !text_.is_over()) {
+      note(text_.position());
+      damage_.has_more = true;
+    }
+    if (damage_.places > 0 && !handler_.has_events()) {
+      throw ImportError("The trace is not valid JSON " + damage_.first + ", and no event of it can be read.");
+    }
+    damage_.is_archive_damaged = compression_ == Compression::kDamaged;
+    damage_.has_more = damage_.has_more || compression_ == Compression::kMoreBehind;
+    Trace trace = handler_.take();
+    damage_.not_utf8 = trace.damage.not_utf8;
+    damage_.unpaired = trace.damage.unpaired;
+    trace.damage = std::move(damage_);
+    return trace;
+  }
+
+ private:
+  enum class Outcome : std::uint8_t { kWhole, kDamaged, kEnded };
+  enum class Expected : std::uint8_t { kValue, kMember, kNext };
+
+  void begin() {
+    while (text_.ahead().size() < kFirstBytes && text_.fill()) {
+    }
+    if (text_.is_over()) {
+      throw ImportError(is_archive_damaged()
+                            ? "The trace ends too early: its compressed data is cut off or damaged at its beginning."
+                            : "The file is empty: the trace was not written, or not copied.");
+    }
+    if (const auto what = foreign_format(text_.ahead().substr(0, kFirstBytes)); what.has_value()) {
+      throw ImportError(*what);
+    }
+    text_.advance(text_.ahead().starts_with(kMark) ? kMark.size() : 0);
+    is_list_ = text_.peek_behind_blanks() == '[';
+  }
+
+  /// From where the text is, with the objects and lists that are open, to the end of the trace or to what is not JSON.
+  Outcome read() {
+    while (true) {
+      const char byte = text_.peek_behind_blanks();
+      if (byte == '\0') {
+        return text_.is_over() ? Outcome::kEnded : Outcome::kDamaged;
+      }
+      if (text_.position() - last_token_ > limits_.tokens.gap_bytes) {
+        refuse("stretch of blanks or brackets", limits_.tokens.gap_bytes, last_token_,
+               "remove it (jq -c . does so with blanks), or record the trace again");
+      }
+      if (is_blank(byte)) {
+        continue;
+      }
+      const bool good = expected_ == Expected::kValue    ? read_value(byte)
+                        : expected_ == Expected::kMember ? read_member(byte)
+                                                         : read_next(byte);
+      if (!good) {
+        return text_.is_over() ? Outcome::kEnded : Outcome::kDamaged;
+      }
+      if (handler_.depth() == 0) {
+        return Outcome::kWhole;
+      }
+    }
+  }
+
+  bool read_member(char byte) {
+    if (byte == '"') {
+      std::string_view name;
+      if (!read_string(name)) {
+        return false;
+      }
+      handler_.key(name);
+      if (text_.peek_behind_blanks() != ':') {
+        return false;
+      }
+      text_.advance(1);
+      expected_ = Expected::kValue;
+      return true;
+    }
+    return byte == ',' ? skip() : byte == '}' && close(byte);
+  }
+
+  bool read_value(char byte) {
+    switch (byte) {
+      case '"': {
+        std::string_view value;
+        if (!read_string(value)) {
+          return false;
+        }
+        handler_.string(value);
+        expected_ = Expected::kNext;
+        return true;
+      }
+      case '{':
+        if (handler_.is_in_events()) {
+          text_.keep();
+        }
+        text_.advance(1);
+        handler_.start_object();
+        expected_ = Expected::kMember;
+        return true;
+      case '[':
+        text_.advance(1);
+        handler_.start_array();
+        return true;
+      case ']':
+        return close(byte);
+      case ',':  // one too many
+        return handler_.is_in_list() && skip();
+      case '}':
+      case ':':
+        return false;
+      default:
+        return read_word();
+    }
+  }
+
+  bool read_next(char byte) {
+    if (byte == ',') {
+      expected_ = handler_.is_in_list() ? Expected::kValue : Expected::kMember;
+      return skip();
+    }
+    if (byte == '{' && handler_.is_in_events()) {  // without a comma before it
+      expected_ = Expected::kValue;
+      return true;
+    }
+    return close(byte);
+  }
+
+  bool skip() {
+    text_.advance(1);
     return true;
   }
 
-  TraceBuilder builder_;
-  bool with_inputs_;
-  const SourceBuffer& buffer_;
-  std::string inputs_;  ///< of the event, as far as they are read
-  Field inputs_field_ = Field::kNone;
-  std::vector<Context> contexts_;
-  Field field_ = Field::kNone;
-  TraceDevice device_;
-  bool found_events_ = false;
+  bool close(char byte) {
+    const bool is_list = handler_.is_in_list();
+    if (byte != (is_list ? ']' : '}')) {
+      return false;
+    }
+    text_.advance(1);
+    if (is_list) {
+      handler_.end_array();
+    } else {
+      handler_.end_object();
+    }
+    if (handler_.is_in_events()) {
+      text_.forget();
+    }
+    expected_ = Expected::kNext;
+    return true;
+  }
+
+  /// At its quote. The text is valid until more is read. A string may go over several lines, though JSON forbids it.
+  bool read_string(std::string_view& text) {
+    bool is_escaped = false;
+    std::size_t size = 1;
+    while (true) {
+      const std::string_view held = text_.ahead();
+      while (size < held.size() && held[size] != '"' && held[size] != '\\' && held[size] != '\0') {
+        ++size;
+      }
+      const bool is_backslash = size < held.size() && held[size] == '\\';
+      if (size > limits_.tokens.string_bytes + 1) {
+        refuse("string", limits_.tokens.string_bytes, text_.position(), "shorten it, or record the trace again");
+      }
+      if (size < held.size() && !is_backslash) {
+        break;
+      }
+      if (is_backslash && size + 1 < held.size()) {
+        is_escaped = true;
+        size += 2;
+      } else if (!text_.fill()) {
+        text_.advance(text_.ahead().size());
+        return false;
+      }
+    }
+    const std::string_view raw = text_.ahead().substr(1, size - 1);
+    if (text_.ahead()[size] != '"') {
+      text_.advance(size);
+      return false;
+    }
+    text = raw;
+    if (is_escaped) {
+      if (!unescape(raw, unescaped_)) {
+        return false;
+      }
+      text = unescaped_;
+    }
+    text_.advance(size + 1);
+    last_token_ = text_.position();
+    return true;
+  }
+
+  /// A number or a constant, whether of JSON or not.
+  bool read_word() {
+    const auto is_behind = [](char byte) { return byte == '\0' || std::strchr(" \t\r\n,:[]{}\"", byte) != nullptr; };
+    std::size_t size = 0;
+    do {
+      const std::string_view held = text_.ahead();
+      while (size < held.size() && !is_behind(held[size])) {
+        ++size;
+      }
+      if (size > limits_.tokens.number_bytes) {
+        refuse("number", limits_.tokens.number_bytes, text_.position(), "record the trace again");
+      }
+    } while (size == text_.ahead().size() && text_.fill());
+    const std::string_view word = text_.ahead().substr(0, size);
+    const auto number = number_of(word);
+    if (number.has_value()) {
+      last_token_ = text_.position() + size;
+      handler_.number(*number);
+    } else if (handler_.depth() == 0) {
+      return false;
+    } else {
+      handler_.constant(word);
+    }
+    text_.advance(size);
+    expected_ = Expected::kNext;
+    return true;
+  }
+
+  /// Makes the best of the event that is damaged, if it is one, and finds where to go on. False: there is nothing.
+  bool recover() {
+    const bool in_event = handler_.is_in_event();
+    const std::uint64_t begin = text_.keeps() ? text_.kept_from() : text_.position();
+    text_.go_to(begin + (text_.keeps() ? 1 : 0));
+    const bool is_followed = find_event();
+    const std::uint64_t next = text_.position();
+    const bool is_repaired = text_.keeps() && repair(begin, next, is_followed);
+    if (!is_repaired) {
+      text_.go_to(next);
+      handler_.return_to_events(!is_list_);
+    }
+    damage_.repaired += is_repaired ? 1 : 0;
+    damage_.lost += in_event && !is_repaired ? 1 : 0;
+    text_.forget();
+    expected_ = is_repaired ? Expected::kNext : Expected::kValue;
+    last_token_ = text_.position();
+    return is_repaired || is_followed;
+  }
+
+  /// The text from `begin` to `next` is held. Where it has an event that can be told, the text is then behind that.
+  bool repair(std::uint64_t begin, std::uint64_t next, bool is_followed) {
+    handler_.return_to_events(!is_list_);
+    text_.go_to(begin);
+    const auto size = static_cast<std::size_t>(next - begin);
+    const auto taken = read_damaged_event(text_.ahead().substr(0, size), is_followed, handler_);
+    text_.advance(taken.value_or(0));
+    return taken.has_value();
+  }
+
+  /// Goes to where the next event begins. False: there is none; the text is then at its end.
+  bool find_event() {
+    const std::uint64_t from = text_.position();
+    while (handler_.has_events() || text_.position() - from < kLongestHead) {
+      const std::size_t brace = text_.ahead().find('{');
+      if (brace == std::string_view::npos) {
+        text_.advance(text_.ahead().size());
+        if (!text_.fill()) {
+          return false;
+        }
+        continue;
+      }
+      text_.advance(brace);
+      while (text_.ahead().size() < kLookAhead && text_.fill()) {
+      }
+      const std::size_t before = text_.behind().find_last_not_of(" \t\r\n");
+      const bool is_value = before != std::string_view::npos && text_.behind()[before] == ':';
+      if (!is_value && begins_event(text_.ahead().substr(0, kLookAhead))) {
+        return true;
+      }
+      text_.advance(1);
+    }
+    return false;
+  }
+
+  void note(std::uint64_t position) {
+    if (damage_.places++ == 0) {
+      damage_.first = text_.place(position);
+    }
+  }
+
+  /// The text ended where more should have come.
+  void end_early() {
+    if (!handler_.has_events() && damage_.places == 0) {
+      throw ImportError(
+          "The trace ends too early, " + text_.place(text_.position()) + ", before any event was whole" +
+          (is_archive_damaged() ? ": its compressed data is cut off or damaged." : ": its last part is missing."));
+    }
+    note(text_.position());
+    damage_.lost += handler_.is_in_event() ? 1U : 0U;
+    damage_.is_cut_off = true;
+  }
+
+  bool is_archive_damaged() const {
+    return compression_ == Compression::kCutOff || compression_ == Compression::kDamaged;
+  }
+
+  [[noreturn]] void refuse(const char* what, std::size_t limit, std::uint64_t position, const char* advice) const {
+    throw ImportError(std::string("The trace has a ") + what + " longer than " + size_of(limit) + " " +
+                      text_.place(position) + ": " + advice + ".");
+  }
+
+  TextWindow text_;
+  const TraceLimits& limits_;
+  const Compression& compression_;
+  TraceHandler handler_;
+  Expected expected_ = Expected::kValue;
+  std::uint64_t last_token_ = 0;  ///< where the last string or number begins
+  std::string unescaped_;
+  bool is_list_ = false;  ///< the trace is a list of events, and not an object that has one
+  TraceDamage damage_;
 };
 
 }  // namespace
 
 Trace read_trace(ByteSource source, const TraceLimits& limits) {
-  SourceBuffer buffer(bounded_json(decompressed(std::move(source), limits.file_bytes), limits.tokens));
-  std::istream stream(&buffer);
-  stream.exceptions(std::ios::badbit);  // what the source throws is passed on
-  Handler handler(limits, buffer);
-  json::sax_parse(stream, &handler);
-  return handler.take();
+  Compression compression = Compression::kNone;
+  return TraceReader(decompressed(std::move(source), limits.file_bytes, &compression), limits, compression).run();
 }
 
 }  // namespace ridgeline::imports

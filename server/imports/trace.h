@@ -65,6 +65,20 @@ struct TraceLosses {
   std::uint64_t negative = 0;      ///< ends before it begins
   std::uint64_t overlapping = 0;   ///< ended after the enclosing event: cut there
   std::uint64_t too_many = 0;      ///< beyond the bounds
+  std::uint64_t too_deep = 0;      ///< functions that count for the one at the deepest level that is told apart
+};
+
+/// What was wrong with the text of a trace, and what became of it.
+struct TraceDamage {
+  std::uint64_t places = 0;         ///< where it is not JSON
+  std::string first{};              ///< of these: "at byte 1234 (line 5, column 6), near …"
+  std::uint64_t repaired = 0;       ///< events that could be read all the same
+  std::uint64_t lost = 0;           ///< events that could not
+  std::uint64_t unpaired = 0;       ///< events that begin and do not end, or the other way round: left out
+  std::uint64_t not_utf8 = 0;       ///< texts with bytes that are not UTF-8
+  bool is_cut_off = false;          ///< it ends before its end
+  bool has_more = false;            ///< there is something else behind its end
+  bool is_archive_damaged = false;  ///< the compressed data does not match its checksum, or ends in what is none
 };
 
 enum class TraceSource : std::uint8_t { kTorchProfiler, kNsightSystems };
@@ -82,6 +96,7 @@ struct Trace {
   std::uint32_t world_size = 0;              ///< ranks of the job; 0: not known
   std::uint64_t base_ns = 0;                 ///< to be added to times, for those since 1970
   TraceLosses losses;
+  TraceDamage damage;
   std::vector<std::string> notes;  ///< sentences for the user: what was chosen of the file, and how
 };
 

@@ -6,6 +6,9 @@
 #include <system_error>
 #include <utility>
 
+#include "base/text.h"
+#include "imports/json_string.h"
+
 namespace ridgeline::imports {
 
 namespace {
@@ -33,6 +36,13 @@ std::uint64_t identity(std::string_view text) {
   return number | (std::uint64_t{1} << 63U);
 }
 
+/// "3000.0" of "3000.0.000", which is written where the fraction of a text is appended to a number that has one.
+std::string_view without_second_fraction(std::string_view text) {
+  const std::size_t last = text.rfind('.');
+  const bool is_second = last != std::string_view::npos && text.find('.') < last;
+  return is_second && text.find_first_not_of('0', last + 1) == std::string_view::npos ? text.substr(0, last) : text;
+}
+
 /// A number of 32 bits; one that is none is as if it were not there.
 std::uint32_t small(const Number& value, std::uint32_t otherwise) {
   return value.unsigned_below(kNoNumber) ? static_cast<std::uint32_t>(value.magnitude) : otherwise;
@@ -50,7 +60,7 @@ void TraceBuilder::begin_event() {
   seen_ = {};
 }
 
-void TraceBuilder::set_text(Field field, const std::string& value) {
+void TraceBuilder::set_text(Field field, std::string_view value) {
   switch (field) {
     case Field::kPhase:
       seen_.phase = value.empty() ? '\0' : value[0];
@@ -70,7 +80,11 @@ void TraceBuilder::set_text(Field field, const std::string& value) {
       break;
     case Field::kTime:
     case Field::kDuration:
-      seen_.bad_time = true;
+      if (const auto number = number_of(without_second_fraction(base::trimmed(value))); number.has_value()) {
+        set_number(field, *number);
+      } else {
+        seen_.bad_time = true;
+      }
       break;
     default:
       break;
@@ -91,10 +105,15 @@ void TraceBuilder::set_number(Field field, const Number& value) {
   }
 }
 
-void TraceBuilder::set_argument(Field field, std::string& value) {
+void TraceBuilder::set_none(Field field) {
+  seen_.bad_time = seen_.bad_time || field == Field::kTime || field == Field::kDuration;
+}
+
+void TraceBuilder::set_argument(Field field, std::string_view value) {
   if (field == Field::kCallStack) {
-    use_slashes(value);
-    event_.stack = strings_.index(value);
+    std::string frames(value);
+    use_slashes(frames);
+    event_.stack = strings_.index(frames);
     return;
   }
   if (std::uint32_t* const text = text_of_collective(field); text != nullptr) {
@@ -102,10 +121,8 @@ void TraceBuilder::set_argument(Field field, std::string& value) {
     return;
   }
   // Some versions write numbers of the arguments as text.
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (!value.empty() && error == std::errc() && end == value.data() + value.size()) {
-    set_argument(field, Number{number});
+  if (const auto number = number_of(base::trimmed(value)); number.has_value()) {
+    set_argument(field, *number);
   }
 }
 
@@ -161,7 +178,7 @@ void TraceBuilder::set_argument(Field field, const Number& value) {
   }
 }
 
-void TraceBuilder::set_inputs(Field field, const std::string& list) {
+void TraceBuilder::set_inputs(Field field, std::string_view list) {
   const std::uint32_t text = strings_.index(list);
   (field == Field::kInputSizes     ? inputs_.sizes
    : field == Field::kInputTypes   ? inputs_.types
@@ -196,6 +213,10 @@ void TraceBuilder::set_fact(Field field, const Number& value) {
 }
 
 void TraceBuilder::finish_event() {
+  if (seen_.phase == 'B' || seen_.phase == 'E') {
+    add_mark();
+    return;
+  }
   const std::optional<EventKind> what = kind();
   if (!what.has_value()) {
     return;
@@ -213,23 +234,53 @@ void TraceBuilder::finish_event() {
     ++trace_.losses.too_many;
     return;
   }
-  event_.kind = *what;
-  event_.thread = *thread;
+  add_event(*what, *thread);
+}
+
+/// The beginning of an event, which is then one that ends at once, or the end.
+void TraceBuilder::add_mark() {
+  if (!seen_.has_time || seen_.bad_time) {
+    ++trace_.losses.without_time;
+    return;
+  }
+  const std::optional<std::uint32_t> thread = thread_index();
+  if (marks_.size() >= 2 * limits_.events || !thread.has_value()) {
+    ++trace_.losses.too_many;
+    return;
+  }
+  SpanMark mark{.time = seen_.ts, .thread = *thread, .name = event_.name};
+  if (seen_.phase == 'B') {
+    mark.begins = true;
+    const std::optional<EventKind> what = kind();
+    if (what.has_value() && trace_.events.size() >= limits_.events) {
+      ++trace_.losses.too_many;
+    } else if (what.has_value()) {
+      mark.event = static_cast<std::uint32_t>(trace_.events.size());
+      seen_.duration = 0;
+      add_event(*what, *thread);
+    }
+  }
+  marks_.push_back(mark);
+}
+
+void TraceBuilder::add_event(EventKind kind, std::uint32_t thread) {
+  event_.kind = kind;
+  event_.thread = thread;
   event_.start = seen_.ts;
-  event_.end = seen_.ts + (*what == EventKind::kMemory ? 0 : seen_.duration);
-  if (*what == EventKind::kMemory) {
+  event_.end = seen_.ts + (kind == EventKind::kMemory ? 0 : seen_.duration);
+  if (kind == EventKind::kMemory) {
     event_.device = seen_.on_device ? event_.device : kNoNumber;
-  } else if (*what == EventKind::kPython) {
+  } else if (kind == EventKind::kPython) {
     use_slashes(trace_.strings[event_.name]);
     event_.stream = seen_.has_stream ? event_.stream : kNoNumber;
-  } else if (*what >= EventKind::kKernel) {
+  } else if (kind >= EventKind::kKernel) {
     finish_device_fields();
   }
-  if (*what == EventKind::kKernel && (collective_.call != 0 || collective_.group != 0)) {
+  if (kind == EventKind::kKernel && (collective_.call != 0 || collective_.group != 0)) {
     collective_.event = static_cast<std::uint32_t>(trace_.events.size());
     trace_.collectives.push_back(collective_);
   }
-  if (*what == EventKind::kOp && inputs_.sizes != 0) {
+  if (kind == EventKind::kOp && inputs_.sizes != 0) {
     inputs_.event = static_cast<std::uint32_t>(trace_.events.size());
     trace_.inputs.push_back(inputs_);
   }
@@ -257,6 +308,8 @@ void TraceBuilder::add_device(TraceDevice device) {
 
 Trace TraceBuilder::take() {
   trace_.losses.too_many += strings_.lost();
+  trace_.damage.not_utf8 = strings_.replaced();
+  trace_.damage.unpaired = pair_marks(std::move(marks_), trace_);
   return std::move(trace_);
 }
 
@@ -266,7 +319,7 @@ std::optional<EventKind> TraceBuilder::kind() const {
     // Without addresses (torch 1.8) it is unknown what is freed.
     return name == "[memory]" && seen_.has_address ? std::optional(EventKind::kMemory) : std::nullopt;
   }
-  if (seen_.phase != 'X') {
+  if (seen_.phase != 'X' && seen_.phase != 'B') {
     return std::nullopt;
   }
   std::string category = trace_.strings[seen_.category];

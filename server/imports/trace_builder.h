@@ -4,9 +4,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "imports/read_trace.h"
+#include "imports/span_marks.h"
 #include "imports/trace.h"
 #include "imports/trace_field.h"
 #include "imports/trace_number.h"
@@ -21,13 +24,15 @@ class TraceBuilder {
 
   void begin_event();
   /// A member of the event itself.
-  void set_text(Field field, const std::string& value);
+  void set_text(Field field, std::string_view value);
   void set_number(Field field, const Number& value);
+  /// Likewise, of a value that is neither.
+  void set_none(Field field);
   /// A member of the event's "args".
-  void set_argument(Field field, std::string& value);
+  void set_argument(Field field, std::string_view value);
   void set_argument(Field field, const Number& value);
   /// Of those that is_list_of_inputs() names, the list as compact JSON.
-  void set_inputs(Field field, const std::string& list);
+  void set_inputs(Field field, std::string_view list);
   /// A member of the whole file, or of its "distributedInfo".
   void set_fact(Field field, const Number& value);
   /// Adds the event, or counts it as lost, or leaves it out when it is of no kind that is imported.
@@ -35,9 +40,11 @@ class TraceBuilder {
 
   void add_device(TraceDevice device);
 
+  std::size_t event_count() const { return trace_.events.size() + marks_.size(); }
+
   /// Whether events of the profiler before Kineto were seen, and none that could be used.
   bool is_legacy() const { return legacy_ && trace_.events.empty(); }
-  /// The trace; the builder is empty afterwards.
+  /// The trace, of whose damage only the texts and the unpaired events are known here; the builder is empty afterwards.
   Trace take();
 
  private:
@@ -58,6 +65,8 @@ class TraceBuilder {
   };
 
   std::optional<EventKind> kind() const;
+  void add_event(EventKind kind, std::uint32_t thread);
+  void add_mark();
   void finish_device_fields();
   std::uint32_t* text_of_collective(Field field);
   std::optional<std::uint32_t> thread_index();
@@ -70,6 +79,7 @@ class TraceBuilder {
   Seen seen_;
   bool legacy_ = false;  ///< has processes of the profiler before Kineto
   TraceStrings strings_;
+  std::vector<SpanMark> marks_;
   std::unordered_map<std::uint64_t, std::uint32_t> threads_;
 };
 

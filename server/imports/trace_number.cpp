@@ -8,6 +8,22 @@
 
 namespace ridgeline::imports {
 
+std::optional<Number> number_of(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  const std::string_view digits = text.substr(negative || text.starts_with('+') ? 1 : 0);
+  Number number{.negative = negative};
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number.magnitude);
+  if (error == std::errc() && end == digits.data() + digits.size()) {
+    return number;
+  }
+  number = {0, negative, false, digits};
+  const bool begins = !digits.empty() && (digits[0] == '.' || (digits[0] >= '0' && digits[0] <= '9'));
+  double value = 0;
+  const auto [last, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  const bool is_number = begins && problem != std::errc::invalid_argument && last == digits.data() + digits.size();
+  return is_number ? std::optional(number) : std::nullopt;
+}
+
 bool to_ns(const Number& number, std::uint64_t& ns) {
   if (number.whole) {
     ns = number.magnitude * 1000;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace ridgeline::imports {
@@ -15,6 +16,10 @@ struct Number {
 
   bool unsigned_below(std::uint64_t bound) const { return whole && !negative && magnitude < bound; }
 };
+
+/// What JSON or a lenient writer of it calls a number, such as "12", "-0.5", "+1e3". Nothing for any other text: also
+/// for an infinity, or none (NaN). The digits are a part of `text`.
+std::optional<Number> number_of(std::string_view text);
 
 /// Microseconds as nanoseconds, by magnitude; false when the number is too large or no number.
 bool to_ns(const Number& number, std::uint64_t& ns);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
+#include "imports/json_string.h"
+
 namespace ridgeline::imports {
 
 namespace {
@@ -18,8 +21,8 @@ TraceStrings::TraceStrings(std::vector<std::string>& strings, std::size_t most_b
 }
 
 std::uint32_t TraceStrings::index(std::string_view text) {
-  text = text.substr(0, kMaxText);
-  const auto found = indices_.find(std::string(text));
+  text = base::cut_utf8(text, kMaxText);
+  const auto found = indices_.find(text);
   if (found != indices_.end()) {
     return found->second;
   }
@@ -30,7 +33,9 @@ std::uint32_t TraceStrings::index(std::string_view text) {
   }
   bytes_ += held;
   const auto index = static_cast<std::uint32_t>(strings_.size());
-  strings_.emplace_back(text);
+  const bool valid = is_valid_utf8(text);
+  replaced_ += valid ? 0 : 1;
+  strings_.push_back(valid ? std::string(text) : valid_utf8(text));
   indices_.emplace(text, index);
   return index;
 }

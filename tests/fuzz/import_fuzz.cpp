@@ -1,6 +1,8 @@
 // Traces of others, and reports in SQLite: imported or refused in words, and the profile of what is imported closes.
 #include <cmath>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "analysis/build_profile.h"
 #include "imports/import_error.h"
@@ -37,6 +39,17 @@ imports::Trace read(std::string_view bytes, std::size_t piece) {
   }
 }
 
+/// A trace means the same however its bytes come.
+void read_otherwise(std::string_view bytes, const imports::Trace& trace) {
+  if (store::ForeignTables::is_sqlite(bytes)) {
+    return;
+  }
+  const imports::Trace other = read(bytes, 1U << 20U);
+  CLAIM(other.events.size() == trace.events.size());
+  CLAIM(other.damage.places == trace.damage.places && other.damage.lost == trace.damage.lost);
+  CLAIM(other.damage.repaired == trace.damage.repaired && other.damage.first == trace.damage.first);
+}
+
 void look_at(const analysis::RunInput& input) {
   const analysis::Profile profile = analysis::build_profile(input);
   const double whole = profile.iteration.ms.value;
@@ -55,7 +68,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   imports::ImportOptions options{"/traces/t.json", "/project", "/elsewhere", {}, 4};
   options.exists = [](const std::string& path) { return path == "/project/model.py"; };
   try {
-    look_at(imports::import_trace(read(input.rest(), piece), options));
+    const std::string_view bytes = input.rest();
+    imports::Trace trace = read(bytes, piece);
+    read_otherwise(bytes, trace);
+    look_at(imports::import_trace(std::move(trace), options));
   } catch (const imports::ImportError& problem) {
     CLAIM(!std::string_view(problem.what()).empty());
   }

@@ -414,5 +414,17 @@ TEST_P(AnyTrace, IsImportedOrRefusedWhenItIsDamaged) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, AnyTrace, ::testing::Range(1U, 101U));
 
+TEST(ImportTrace, CountsFunctionsThatAreTooDeepForTheDeepestOneToldApart) {
+  Events events = {event("user_annotation", "ProfilerStep#1", 0, 10'000)};
+  for (int i = 0; i < 3000; ++i) {
+    events.push_back(event("python_function", fmt::format("model.py({}): f", i + 1), i, 10'000 - 2 * i));
+  }
+  events.push_back(event("cpu_op", "aten::mm", 3000, 900));
+  const Profile profile = profile_of(events);
+  EXPECT_THAT(profile.warnings, Contains(HasSubstr("952 events of the trace nested too deeply")));
+  EXPECT_NE(line(profile, "model.py", 2048), nullptr);
+  EXPECT_EQ(line(profile, "model.py", 2049), nullptr);
+}
+
 }  // namespace
 }  // namespace ridgeline::imports

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <algorithm>
 
@@ -15,6 +14,7 @@ namespace {
 
 using testing::bytes_of;
 using testing::event;
+using testing::gzip;
 using ::testing::HasSubstr;
 using testing::memory;
 using testing::read;
@@ -27,21 +27,6 @@ std::string refusal(std::string text, const TraceLimits& limits = {}) {
     return error.what();
   }
   return "read";
-}
-
-std::string gzip(const std::string& text) {
-  z_stream stream{};
-  deflateInit2(&stream, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
-  std::string packed(deflateBound(&stream, text.size()) + 32, '\0');
-  std::string input = text;
-  stream.next_in = reinterpret_cast<Bytef*>(input.data());
-  stream.avail_in = static_cast<uInt>(input.size());
-  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_out = static_cast<uInt>(packed.size());
-  deflate(&stream, Z_FINISH);
-  packed.resize(stream.total_out);
-  deflateEnd(&stream);
-  return packed;
 }
 
 std::uint64_t ns(std::string_view text) {
@@ -159,21 +144,15 @@ TEST(ReadTrace, StopsKeepingEventsAtItsBound) {
 }
 
 TEST(ReadTrace, RefusesWhatIsNoTrace) {
-  EXPECT_THAT(refusal(""), HasSubstr("ends too early"));
-  EXPECT_THAT(refusal("hello"), HasSubstr("not valid JSON at byte 1"));
+  EXPECT_THAT(refusal(""), HasSubstr("The file is empty"));
+  EXPECT_THAT(refusal("hello"), HasSubstr("not valid JSON at byte 0 (line 1, column 1), near \"hello\""));
+  EXPECT_THAT(refusal("{\"traceEvents\":\n [{\"ph\":x y"), HasSubstr("at byte 26 (line 2, column 11), near"));
   EXPECT_THAT(refusal(R"({"a": 1})"), HasSubstr("no list of traceEvents"));
   EXPECT_THAT(refusal("7"), HasSubstr("no list of traceEvents"));
   EXPECT_THAT(refusal(std::string(10'000, '[')), HasSubstr("nested too deeply"));
   EXPECT_THAT(refusal(trace_of({}), {100, 100, 10}), HasSubstr("larger than the limit"));
   EXPECT_THAT(refusal(R"([{"name":"aten::mm","ph":"X","ts":1,"dur":2,"tid":1,"pid":"CPU functions","args":{}}])"),
               HasSubstr("old autograd profiler"));
-}
-
-TEST(ReadTrace, SaysWhereATruncatedTraceEnds) {
-  const std::string text = trace_of({event("cpu_op", "aten::mm", 1, 5), event("kernel", "gemm", 4, 2)});
-  for (std::size_t size = 0; size < text.size(); ++size) {
-    EXPECT_THAT(refusal(text.substr(0, size)), HasSubstr("ends too early")) << text.substr(0, size);
-  }
 }
 
 TEST(ReadTrace, InflatesGzip) {
@@ -183,12 +162,10 @@ TEST(ReadTrace, InflatesGzip) {
   EXPECT_EQ(read_trace(bytes_of(members, 1000)).events.size(), 1U);
 }
 
-TEST(ReadTrace, RefusesDamagedGzip) {
+TEST(ReadTrace, RefusesGzipOfWhichNothingIsWhole) {
   const std::string packed = gzip(trace_of({event("cpu_op", "aten::mm", 1, 5)}));
   EXPECT_THAT(refusal(packed.substr(0, packed.size() / 2)), HasSubstr("cut off"));
-  std::string damaged = packed;
-  damaged[packed.size() / 2] = static_cast<char>(damaged[packed.size() / 2] ^ 0x55);
-  EXPECT_NE(refusal(damaged), "read");
+  EXPECT_THAT(refusal(packed.substr(0, 5)), HasSubstr("cut off"));
   EXPECT_THAT(refusal(gzip(std::string(1'000'000, ' ')), {100, 100, 1000}), HasSubstr("larger than the limit"));
 }
 

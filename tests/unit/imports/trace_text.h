@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <zlib.h>
 
 #include "imports/import_trace.h"
 #include "imports/read_trace.h"
@@ -21,6 +22,21 @@ inline ByteSource bytes_of(std::string text, std::size_t chunk = 7) {
     at += count;
     return count;
   };
+}
+
+inline std::string gzip(const std::string& text) {
+  z_stream stream{};
+  deflateInit2(&stream, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
+  std::string packed(deflateBound(&stream, text.size()) + 32, '\0');
+  std::string input = text;
+  stream.next_in = reinterpret_cast<Bytef*>(input.data());
+  stream.avail_in = static_cast<uInt>(input.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  deflate(&stream, Z_FINISH);
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  return packed;
 }
 
 /// A complete event; times in microseconds.

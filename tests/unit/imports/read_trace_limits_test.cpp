@@ -1,4 +1,4 @@
-#include "imports/bounded_json.h"
+#include "imports/read_trace.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "imports/import_error.h"
-#include "imports/read_trace.h"
 #include "tests/unit/imports/trace_text.h"
 #include "tests/unit/rounds.h"
 
@@ -47,7 +46,7 @@ struct Case {
   const char* what;
 };
 
-TEST(BoundedJson, RefusesWhatAParserWouldHoldInMemory) {
+TEST(ReadTrace, RefusesTokensWithoutEnd) {
   const std::string in_event = R"({"traceEvents":[{"ph":"X",)";
   int number = 0;
   for (const Case& one : std::vector<Case>{
@@ -79,25 +78,24 @@ TEST(BoundedJson, RefusesWhatAParserWouldHoldInMemory) {
   }
 }
 
-TEST(BoundedJson, PassesOnWhatIsWithinItsLimits) {
-  const TokenLimits limits{8, 4, 6};
+TEST(ReadTrace, TakesTokensWithinItsLimits) {
+  TraceLimits limits;
+  limits.tokens = {8, 4, 6};
   const std::string text = R"([ "12345678", 1234 , "a\"b", -1.5 , [ [ ] ] , "" ])";
-  for (const std::size_t chunk : {1U, 2U, 3U, 7U, 1000U}) {
-    const ByteSource source = bounded_json(bytes_of(text, chunk), limits);
-    std::string seen;
-    std::string buffer(16, '\0');
+  const auto read = [&](std::size_t chunk) {
     try {
-      for (std::size_t count = source(buffer); count > 0; count = source(buffer)) {
-        seen += buffer.substr(0, count);
-      }
+      read_trace(bytes_of(text, chunk), limits);
     } catch (const ImportError& error) {
-      seen = error.what();
+      return std::string(error.what());
     }
-    EXPECT_THAT(seen, HasSubstr("blanks or brackets longer than 6 bytes at byte 33")) << chunk;
+    return std::string("read");
+  };
+  for (const std::size_t chunk : {1U, 2U, 3U, 7U, 1000U}) {
+    limits.tokens.gap_bytes = 6;
+    EXPECT_THAT(read(chunk), HasSubstr("blanks or brackets longer than 6 bytes at byte 33 (line 1, column 34)"));
+    limits.tokens.gap_bytes = 16;
+    EXPECT_EQ(read(chunk), "read") << chunk;
   }
-  const ByteSource whole = bounded_json(bytes_of(text, 1000), {8, 4, 16});
-  std::string buffer(1000, '\0');
-  EXPECT_EQ(whole(buffer), text.size());
 }
 
 TEST(ReadTrace, CountsWhatStringsTakeInMemory) {
