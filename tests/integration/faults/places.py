@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -11,9 +12,10 @@ from pathlib import Path
 from random import Random
 
 from bad_entries import entry, project
+from conftest import BINARY
 from lsp.editor import Editor
 from lsp.project import agents, cache
-from lsp.wire import Daemon, connected
+from lsp.wire import PATIENCE, Daemon, connected
 
 from .workers import kind_of, profiles_as
 from .world import GOOD, SETTINGS, Fault, World, adds_to
@@ -151,3 +153,37 @@ def clock(world: World, random: Random) -> None:
     finally:
         assert daemon.stop() == 0, daemon.words()[-3000:]
         shutil.rmtree(folder)
+
+
+@fault(
+    "file",
+    "`pyproject.toml` has a key of 200,000 parts, or a table of that name",
+    "the settings are left out, with a message; a profile is made",
+)
+def deep_toml(world: World, random: Random) -> None:
+    name = "a" + ".a" * 200_000
+    with world.editor(files={"pyproject.toml": random.choice([f"{name} = 1\n", f"[{name}]\n"])}) as editor:
+        profiles_as(editor, "")
+
+
+@fault(
+    "file",
+    "a trace whose operations, functions or modules are nested 300,000 deep is imported",
+    "a report, in time that grows as the trace does",
+)
+def deep_trace(world: World, random: Random) -> None:
+    depth = 300_000
+    kind, name = random.choice(
+        [("cpu_op", "aten::mm"), ("python_function", "model.py(3): f"), ("python_function", "nn.Module: Block_1")]
+    )
+    path = world.folder / "deep.json"
+    with path.open("w") as file:
+        file.write("[")
+        for level in range(depth):
+            event = {"ph": "X", "cat": kind, "name": name, "ts": level, "dur": 2 * (depth - level), "tid": 1}
+            file.write(json.dumps(event | {"args": {"Python module id": level}}) + ",\n")
+        file.write(json.dumps({"ph": "X", "cat": "cpu_op", "name": "aten::add", "ts": depth, "dur": 1, "tid": 1}) + "]")
+    command = [BINARY, "import", path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20 * PATIENCE)
+    path.unlink()
+    assert done.returncode == 0, (done.returncode, done.stderr[-2000:])
