@@ -1,4 +1,6 @@
 // ridgeline: reads the command line and picks a command.
+#include <signal.h>
+
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <string>
@@ -29,6 +31,7 @@
 #include "commands/what_if.h"
 
 int main(int argc, char** argv) {
+  ::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of the write
   try {
     CLI::App app{"Ridgeline: what each line of a PyTorch training step costs, and what a batch size would bring."};
     app.set_version_flag("--version", RIDGELINE_VERSION);

@@ -17,7 +17,23 @@ namespace {
 
 std::error_code last_error() { return {errno, std::generic_category()}; }
 
+/// A file system, or a file such as a pipe, that cannot do it is no failure.
+std::error_code sync(int file) {
+  const bool failed = ::fsync(file) != 0 && errno != EINVAL && errno != EROFS && errno != ENOSYS;
+  return failed ? last_error() : std::error_code();
+}
+
 }  // namespace
+
+std::error_code sync_to_disk(const std::string& path) {
+  const int opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (opened < 0) {
+    return last_error();
+  }
+  const std::error_code problem = sync(opened);
+  ::close(opened);
+  return problem;
+}
 
 std::error_code write_all(int file, std::string_view content) {
   while (!content.empty()) {
@@ -30,7 +46,8 @@ std::error_code write_all(int file, std::string_view content) {
   return {};
 }
 
-std::error_code write_atomically(const std::string& path, std::string_view content, FileAccess access) {
+std::error_code write_atomically(const std::string& path, std::string_view content, FileAccess access,
+                                 Durability durability) {
   const std::string part = path + "." + unique_suffix() + ".part";
   const mode_t mode = access == FileAccess::kOwner ? 0600 : 0666;
   const int file = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
@@ -38,6 +55,9 @@ std::error_code write_atomically(const std::string& path, std::string_view conte
     return last_error();
   }
   std::error_code problem = write_all(file, content);
+  if (!problem && durability == Durability::kSynced) {
+    problem = sync(file);
+  }
   if (::close(file) != 0 && !problem) {
     problem = last_error();
   }
@@ -46,8 +66,12 @@ std::error_code write_atomically(const std::string& path, std::string_view conte
   }
   if (problem) {
     ::unlink(part.c_str());
+    return problem;
   }
-  return problem;
+  if (durability == Durability::kSynced) {
+    sync_to_disk(std::filesystem::absolute(path, problem).parent_path().string());  // it is in its place: best effort
+  }
+  return {};
 }
 
 Result<std::string> read_text(const std::string& path, std::size_t most_bytes) {

@@ -93,6 +93,15 @@ base::Result<compare::Comparison, ExitCode> compare_revisions(const std::string&
   if (!worktrees) {
     return usage_error(worktrees.error().message());
   }
+  for (const std::string& revision : {revisions->first, revisions->second}) {
+    if (const auto commit = worktrees->commit_of(revision); !commit) {
+      return usage_error(commit.error().message());
+    }
+  }
+  if (const std::vector<std::string> filters = worktrees->filters(); !filters.empty()) {
+    print_error(fmt::format("git runs these filters of its configuration on files whose attributes name them:\n{}",
+                            fmt::join(filters, "\n")));
+  }
   std::vector<Version> versions;
   for (const std::string& revision : {revisions->first, revisions->second}) {
     auto version = check_out(*worktrees, revision, measurement, *own);

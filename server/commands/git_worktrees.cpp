@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <filesystem>
+#include <sstream>
 
 #include "base/errno_text.h"
 #include "worker/process.h"
@@ -20,14 +21,25 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostOutput = 64U << 10U;
 
-/// Runs git, without hooks, and returns what it printed, without the newline at the end; its message when it fails.
-base::Result<std::string> git(const std::string& folder, std::vector<std::string> arguments) {
+/// What keeps git from running programs that the repository's own configuration names, which came with a copied or an
+/// unpacked repository: hooks, the monitor of the file system, and what fetches objects or submodules.
+constexpr std::array kNothingElseRuns = {"core.hooksPath=/dev/null", "core.fsmonitor=false", "protocol.allow=never",
+                                         "submodule.recurse=false"};
+
+/// Runs git as kNothingElseRuns says and returns what it printed, without the newline at the end; its message when it
+/// fails.
+base::Result<std::string> git(const std::string& folder, const std::vector<std::string>& arguments) {
   auto [read_end, write_end] = worker::pipe_pair();
   if (read_end.get() < 0) {
     return base::error(base::with_errno("cannot make a pipe"));
   }
-  arguments.insert(arguments.begin(), {"git", "-c", "core.hooksPath=/dev/null", "-C", folder});
-  const auto child = worker::spawn({arguments, "", {{write_end.get(), 1}, {write_end.get(), 2}}});
+  std::vector<std::string> command = {"git"};
+  for (const char* setting : kNothingElseRuns) {
+    command.insert(command.end(), {"-c", setting});
+  }
+  command.insert(command.end(), {"-C", folder});
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  const auto child = worker::spawn({command, "", {{write_end.get(), 1}, {write_end.get(), 2}}});
   write_end.reset();
   if (!child) {
     return child.error();
@@ -94,10 +106,31 @@ GitWorktrees::~GitWorktrees() {
   }
 }
 
-base::Result<std::string> GitWorktrees::add(const std::string& revision) {
+base::Result<std::string> GitWorktrees::commit_of(const std::string& revision) const {
   const auto commit = git(repository_, {"rev-parse", "--verify", "--end-of-options", revision + "^{commit}"});
   if (!commit) {
     return base::error("there is no revision " + revision + " in " + repository_);
+  }
+  return *commit;
+}
+
+std::vector<std::string> GitWorktrees::filters() const {
+  const auto found = git(repository_, {"config", "--get-regexp", R"(^filter\..*\.(smudge|process)$)"});
+  if (!found) {
+    return {};  // there is none
+  }
+  std::vector<std::string> filters;
+  std::istringstream lines(*found);
+  for (std::string line; std::getline(lines, line);) {
+    filters.push_back(line);
+  }
+  return filters;
+}
+
+base::Result<std::string> GitWorktrees::add(const std::string& revision) {
+  const auto commit = commit_of(revision);
+  if (!commit) {
+    return commit.error();
   }
   std::string folder = temporary_ + "/" + std::to_string(added_.size() + 1);
   added_.push_back(folder);

@@ -13,8 +13,9 @@ namespace ridgeline::commands {
 base::Result<std::pair<std::string, std::string>> revisions_of(const std::string& range);
 
 /// Worktrees in a temporary folder, which only this user can read. The repository's own files and index are not
-/// touched, and its hooks do not run. All of it is removed with this object; what a killed process leaves is a folder
-/// in the temporary folder, and an entry that `git worktree prune` removes.
+/// touched. Of the programs that the repository's configuration names, only the filters of a checkout run. All of it is
+/// removed with this object; what a killed process leaves is a folder in the temporary folder, and an entry that `git
+/// worktree prune` removes.
 class GitWorktrees {
  public:
   /// `folder` is in the repository.
@@ -28,6 +29,11 @@ class GitWorktrees {
   GitWorktrees& operator=(const GitWorktrees&) = delete;
   ~GitWorktrees();
 
+  /// The commit that a revision names; an error where there is none.
+  base::Result<std::string> commit_of(const std::string& revision) const;
+  /// The programs that the configuration has git run on the files of a checkout, if their attributes name them: such as
+  /// "filter.lfs.process git-lfs filter-process".
+  std::vector<std::string> filters() const;
   /// Checks a revision out; returns the folder.
   base::Result<std::string> add(const std::string& revision);
   /// The top of the user's own working tree; real.

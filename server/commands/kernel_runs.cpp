@@ -28,7 +28,7 @@ std::string runner_file(const KernelConditions& conditions, const char* name) {
 
 /// An error where the file cannot be written.
 base::Result<void> write_source(const std::string& file, const std::string& text) {
-  if (const auto problem = base::write_atomically(file, text, base::FileAccess::kOwner)) {
+  if (const auto problem = base::write_atomically(file, text, base::FileAccess::kOwner, base::Durability::kNone)) {
     return base::error(file + ": cannot be written: " + problem.message());
   }
   return {};

@@ -44,7 +44,8 @@ base::Result<std::vector<estimate::OperatorModel>> train_models(const std::strin
   const std::string python = worker::find_interpreter_here(python_name).path;
   const WorkFolder folder(cache + "/training-" + base::unique_suffix());
   const std::string plan = estimate::training_plan(groups, with_product).dump();
-  if (const auto failed = base::write_atomically(folder.path() + "/plan.json", plan, base::FileAccess::kOwner)) {
+  if (const auto failed = base::write_atomically(folder.path() + "/plan.json", plan, base::FileAccess::kOwner,
+                                                 base::Durability::kNone)) {
     return base::error(folder.path() + "/plan.json" + " cannot be written: " + failed.message());
   }
   const auto line = worker::first_line_of({python, *sources + "/profiler/runner/ridgeline_runner/train_estimators.py",

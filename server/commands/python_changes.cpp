@@ -47,7 +47,7 @@ base::Result<whatif::UserChange> run(const std::string& path, const std::string&
   }
   const WorkFolder folder(*cache + "/change-" + base::unique_suffix());
   const std::string listed = folder.path() + "/tasks.json";
-  if (const auto problem = base::write_atomically(listed, tasks, base::FileAccess::kOwner)) {
+  if (const auto problem = base::write_atomically(listed, tasks, base::FileAccess::kOwner, base::Durability::kNone)) {
     return base::error(listed + " cannot be written: " + problem.message());
   }
   const std::string result = folder.path() + "/change.json";

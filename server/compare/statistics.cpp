@@ -13,8 +13,8 @@ namespace {
 
 constexpr int kEndless = std::numeric_limits<int>::max();
 
-/// Half of an interval of a log ratio: one that leaves a factor of 1,000 open on either side says nothing.
-const double kWidest = std::log(1000.0);
+/// Half of an interval of a logarithm: one that leaves a factor of ten open on either side says nothing.
+const double kWidest = std::log(10.0);
 
 struct Moments {
   double mean = 0;
@@ -120,7 +120,9 @@ MeanTime mean_time(std::span<const Observation> runs, double alpha) {
   MeanTime time{std::exp(mean)};
   if (const auto error = error_of(runs)) {
     const double half_width = quantile(alpha, error->degrees) * std::sqrt(error->variance);
-    time.bounds = Bounds{std::exp(mean - half_width), std::exp(mean + half_width)};
+    if (half_width <= kWidest) {
+      time.bounds = Bounds{std::exp(mean - half_width), std::exp(mean + half_width)};
+    }
   }
   return time;
 }

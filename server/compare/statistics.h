@@ -31,7 +31,7 @@ struct Observation {
 /// log ratios: what slows the machine down for a while hits both of a pair. Otherwise the variance of each side is the
 /// largest of what its runs show between them (three or more), what they show within, and kRunToRun²; over its runs.
 /// The interval is normal, or Student's t with the degrees of freedom of the fewest runs that showed it. It is absent
-/// where one run is all there is and its own error is unknown.
+/// where one run is all there is and its own error is unknown, and where it leaves a factor of ten open to either side.
 TimeChange time_change(std::span<const Observation> before, std::span<const Observation> after, bool in_turns,
                        double alpha, double margin);
 

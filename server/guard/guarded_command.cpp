@@ -355,7 +355,8 @@ void become_guard() {
 }
 
 void leave_report(const std::string& folder, const Report& report) {
-  base::write_atomically(folder + "/" + kReportFile, report_text(report), base::FileAccess::kOwner);
+  base::write_atomically(folder + "/" + kReportFile, report_text(report), base::FileAccess::kOwner,
+                         base::Durability::kNone);
 }
 
 int fail(const std::string& folder, const std::string& why) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/path.h"
 #include "methods/answers_json.h"
 #include "methods/diagnostics.h"
@@ -12,6 +14,8 @@
 namespace ridgeline::methods {
 
 namespace {
+
+constexpr std::size_t kMostViews = 2048;  ///< each keeps the tree of its text
 
 bool is_python(const session::Document& document) {
   return !document.path().empty() && (document.language_id() == "python" || document.path().ends_with(".py"));
@@ -71,6 +75,15 @@ base::Task<void> Workspace::configured() {
 
 void Workspace::opened(const session::Document& document) {
   if (!is_python(document)) {
+    return;
+  }
+  if (views_.size() >= kMostViews) {
+    if (!std::exchange(has_refused_, true)) {
+      session_.log(protocol::MessageType::kWarning,
+                   fmt::format("{} Python files are open: others, such as {}, have no figures. Close some, and open it "
+                               "again.",
+                               kMostViews, document.uri()));
+    }
     return;
   }
   const std::string& uri = document.uri();

@@ -118,6 +118,7 @@ class Workspace {
   std::map<std::string, SlowLine> slow_lines_;                    ///< by the file of the job
   boost::asio::steady_timer timer_;
   bool is_configured_ = false;
+  bool has_refused_ = false;                        ///< a document beyond those that can have figures
   std::vector<std::function<void(bool)>> waiting_;  ///< for the settings
   base::Lifetime lifetime_;
 };

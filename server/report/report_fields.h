@@ -310,7 +310,7 @@ void report_fields(Io& io, analysis::Profile& profile, const analysis::Outlook& 
       "Under which the profile is kept in the user's cache; null when it could not be kept.",
       [&](const std::optional<std::string>& read) {
         io.check(read.has_value(), "id is null: the profile was not kept");
-        profile.id = *read;
+        profile.id = read.value_or("");
       },
       Text{16, "^[0-9a-f]{16}$"});
   io("environment", profile.environment, "What the iteration ran on.");

@@ -12,6 +12,7 @@
 
 #include <cstdio>
 
+#include "base/content_hash.h"
 #include "base/file.h"
 #include "store/database.h"
 
@@ -51,6 +52,9 @@ constexpr const char* kDurations =
 /// Came later, too. An older Ridgeline reads and writes a table with this column as before.
 constexpr const char* kHasCode = "SELECT COUNT(*) FROM pragma_table_info('profiles') WHERE name = 'code'";
 constexpr const char* kAddCode = "ALTER TABLE profiles ADD COLUMN code TEXT NOT NULL DEFAULT ''";
+/// Came later, too: the report's base::ContentHash; empty where an older Ridgeline wrote it.
+constexpr const char* kHasReportHash = "SELECT COUNT(*) FROM pragma_table_info('profiles') WHERE name = 'report_hash'";
+constexpr const char* kAddReportHash = "ALTER TABLE profiles ADD COLUMN report_hash TEXT NOT NULL DEFAULT ''";
 static_assert(kApplication == 1382638695 && kSchemaVersion == 1, "as kSchema says");
 
 /// One process at a time checks a damaged file and moves it: a lock on the folder, which needs no file.
@@ -92,6 +96,12 @@ void run(SQLite::Database& database, const char* sql, const Values&... values) {
 
 std::int64_t number(SQLite::Database& database, const char* sql) { return database.execAndGet(sql).getInt64(); }
 
+std::string hash_of(const std::string& report) {
+  base::ContentHash hash;
+  hash.add(report);
+  return hash.text();
+}
+
 bool has_tables(SQLite::Database& database) { return number(database, "SELECT COUNT(*) FROM sqlite_schema") > 0; }
 
 bool is_sound(SQLite::Database& database) { return database.execAndGet("PRAGMA quick_check(1)").getString() == "ok"; }
@@ -102,6 +112,9 @@ void make_tables(SQLite::Database& database) {
     database.exec(kSchema);
   } else if (number(database, kHasCode) == 0) {
     database.exec(kAddCode);
+  }
+  if (number(database, kHasReportHash) == 0) {
+    database.exec(kAddReportHash);
   }
   transaction.commit();
 }
@@ -166,7 +179,7 @@ base::Result<void> ProfileStore::open_file() {
   const std::int64_t application = number(*database, "PRAGMA application_id");
   const std::int64_t version = number(*database, "PRAGMA user_version");
   const bool has_any_table = has_tables(*database);
-  const bool is_complete = has_any_table && number(*database, kHasCode) > 0;
+  const bool is_complete = has_any_table && number(*database, kHasCode) > 0 && number(*database, kHasReportHash) > 0;
   reading.commit();
   if (application != kApplication && has_any_table) {
     return base::error(path_ +
@@ -231,11 +244,11 @@ void ProfileStore::insert(SQLite::Database& database, const ProfileKey& key, con
   SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
   run(database,
       "INSERT INTO profiles (id, entry, project_root, interpreter, device, machine, memory_limit, code, version, "
-      "torch, created, used, bytes, whole, report) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-      "(SELECT COALESCE(MAX(used), 0) + 1 FROM profiles), ?, ?, ?)",
+      "torch, created, used, bytes, whole, report, report_hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+      "(SELECT COALESCE(MAX(used), 0) + 1 FROM profiles), ?, ?, ?, ?)",
       profile.id, key.entry, key.project_root, key.interpreter, key.device, key.machine,
       static_cast<std::int64_t>(key.memory_limit_bytes), key.code, key.version, profile.torch, profile.created_s, bytes,
-      std::int64_t{profile.fingerprint.whole}, report);
+      std::int64_t{profile.fingerprint.whole}, report, hash_of(report));
   const std::int64_t number = database.getLastInsertRowid();
   for (const FileMark& mark : profile.fingerprint.files) {
     run(database, "INSERT INTO files (profile, path, size, hash) VALUES (?, ?, ?, ?)", number, mark.path,
@@ -252,9 +265,9 @@ void ProfileStore::insert(SQLite::Database& database, const ProfileKey& key, con
 base::Result<void> ProfileStore::replace(const std::string& id, const std::string& report) {
   return access("a stored profile in " + path_ + " cannot be written", [&](SQLite::Database& database) {
     run(database,
-        "UPDATE profiles SET report = ?1, bytes = bytes + ?2 - LENGTH(CAST(report AS BLOB)) "
+        "UPDATE profiles SET report = ?1, report_hash = ?5, bytes = bytes + ?2 - LENGTH(CAST(report AS BLOB)) "
         "WHERE id = ?3 AND bytes + ?2 - LENGTH(CAST(report AS BLOB)) <= ?4",
-        report, static_cast<std::int64_t>(report.size()), id, bounds_.bytes);
+        report, static_cast<std::int64_t>(report.size()), id, bounds_.bytes, hash_of(report));
   });
 }
 
@@ -277,17 +290,27 @@ base::Result<std::vector<KeptProfile>> ProfileStore::find(const ProfileKey& key)
 }
 
 base::Result<std::optional<std::string>> ProfileStore::report(const std::string& id) {
-  return access("the stored profile in " + path_ + " cannot be read", [&](SQLite::Database& database) {
+  bool damaged = false;
+  auto found = access("the stored profile in " + path_ + " cannot be read", [&](SQLite::Database& database) {
     std::optional<std::string> report;
-    SQLite::Statement row(database, "SELECT report FROM profiles WHERE id = ?");
+    SQLite::Statement row(database, "SELECT report, report_hash FROM profiles WHERE id = ?");
     row.bind(1, id);
     if (row.executeStep()) {
       report = row.getColumn(0).getString();
+      const std::string written = row.getColumn(1).getString();
       row.reset();
-      run(database, "UPDATE profiles SET used = (SELECT MAX(used) + 1 FROM profiles) WHERE id = ?", id);
+      damaged = !written.empty() && written != hash_of(*report);
+      run(database,
+          damaged ? "DELETE FROM profiles WHERE id = ?"
+                  : "UPDATE profiles SET used = (SELECT MAX(used) + 1 FROM profiles) WHERE id = ?",
+          id);
     }
     return report;
   });
+  if (damaged) {
+    return base::error("the stored profile " + id + " was damaged on the disk and is dropped");
+  }
+  return found;
 }
 
 base::Result<void> ProfileStore::remove(const std::string& id) {

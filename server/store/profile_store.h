@@ -75,6 +75,7 @@ class ProfileStore {
   base::Result<std::vector<KeptProfile>> find(const ProfileKey& key);
 
   /// The report of a profile, which counts as a use of it; nothing when it is no longer stored.
+  /// One that was damaged on the disk is removed: an error.
   base::Result<std::optional<std::string>> report(const std::string& id);
 
   base::Result<void> remove(const std::string& id);

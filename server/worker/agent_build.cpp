@@ -25,6 +25,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kAgentFile = "_ridgeline_agent.so";
+constexpr const char* kSumFile = "_ridgeline_agent.sum";  ///< what identity_of() says of the agent
+constexpr std::size_t kMaxAgentBytes = std::size_t{1} << 30U;
 constexpr std::size_t kMaxLogBytes = 4096;
 constexpr std::uintmax_t kLeastRoom = std::uintmax_t{256} << 10U;
 constexpr const char* kOtherCache = "Make room there, or set RIDGELINE_CACHE to a folder on another disk.";
@@ -44,6 +46,24 @@ std::string start_of(const std::string& path) {
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, file.gcount())));
   return text;
+}
+
+/// The size and the hash of a file; an error where it cannot be read.
+base::Result<std::string> identity_of(const fs::path& file) {
+  const base::Result<std::string> content = base::read_text(file.string(), kMaxAgentBytes);
+  if (!content) {
+    return content.error();
+  }
+  base::ContentHash hash;
+  hash.add(*content);
+  return std::to_string(content->size()) + " " + hash.text() + "\n";
+}
+
+/// Whether the agent in the folder is what was written there.
+bool is_whole(const fs::path& folder) {
+  const auto written = base::read_text((folder / kSumFile).string(), kMaxLogBytes);
+  const auto found = identity_of(folder / kAgentFile);
+  return written && found && *written == *found;
 }
 
 /// Whether the folder's disk has no room for another object file.
@@ -96,6 +116,10 @@ std::string agent_path(const std::string& cache, const protocol::WorkerEnvironme
     name += "-flags-" + hash.text();
   }
   return (fs::path(cache) / "agents" / file_name_of(name) / kAgentFile).string();
+}
+
+bool has_agent(const std::string& cache, const protocol::WorkerEnvironment& environment) {
+  return is_whole(fs::path(agent_path(cache, environment)).parent_path());
 }
 
 std::string find_compiler() {
@@ -207,6 +231,19 @@ void AgentBuilder::job_ended(pid_t process, const std::string& log, int status) 
   }
 }
 
+/// Writes the agent's identity beside it, and both to the disk: a folder that is renamed before that may be found with
+/// a part of an agent after the machine has lost its power.
+std::error_code AgentBuilder::write_down() const {
+  const fs::path agent = fs::path(temporary_) / kAgentFile;
+  if (const auto problem = base::sync_to_disk(agent.string())) {
+    return problem;
+  }
+  const base::Result<std::string> identity = identity_of(agent);
+  return identity
+             ? base::write_atomically((fs::path(temporary_) / kSumFile).string(), *identity, base::FileAccess::kOwner)
+             : std::make_error_code(std::errc::io_error);
+}
+
 void AgentBuilder::publish() {
   const fs::path folder = fs::path(target_).parent_path();
   std::error_code problem;
@@ -215,17 +252,22 @@ void AgentBuilder::publish() {
       fs::remove(file.path(), problem);
     }
   }
-  fs::rename(temporary_, folder, problem);
-  if (problem && !fs::exists(target_)) {
-    // Somebody left a folder without an agent there.
-    fs::remove_all(folder, problem);
+  problem = write_down();
+  if (!problem) {
     fs::rename(temporary_, folder, problem);
   }
-  if (!fs::exists(target_)) {
+  if (problem && !is_whole(folder)) {
+    // There is a folder without an agent, or with a damaged one. Processes that have loaded it keep it.
+    std::error_code ignored;
+    fs::remove_all(folder, ignored);
+    fs::rename(temporary_, folder, problem);
+  }
+  if (!is_whole(folder)) {
     fail(protocol::FailureKind::kCache,
          "Cannot put the agent at " + target_ + ": " + problem.message() + ". " + kOtherCache);
     return;
   }
+  base::sync_to_disk(folder.parent_path().string());
   fs::remove_all(temporary_, problem);
   const auto done = std::move(handlers_.done);
   done(std::nullopt);

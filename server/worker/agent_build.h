@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "protocol/worker_messages.h"
@@ -16,6 +17,10 @@ namespace ridgeline::worker {
 
 /// Where the agent for an environment, built with the flags of RIDGELINE_AGENT_FLAGS, lies or would lie.
 std::string agent_path(const std::string& cache, const protocol::WorkerEnvironment& environment);
+
+/// Whether that agent is there and is what the compiler made: it has the size and the hash that were written beside it.
+/// A damaged one, which would end the process that loads it, counts as none.
+bool has_agent(const std::string& cache, const protocol::WorkerEnvironment& environment);
 
 /// The C++ compiler that would build an agent: CXX, c++, g++ or clang++, as found on PATH. Empty when there is none.
 std::string find_compiler();
@@ -52,6 +57,7 @@ class AgentBuilder {
   void start_job(const Job& job);
   void job_ended(pid_t process, const std::string& log, int status);
   void publish();
+  std::error_code write_down() const;
   void fail(protocol::FailureKind kind, const std::string& message);
 
   Reaper& reaper_;

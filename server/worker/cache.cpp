@@ -111,7 +111,8 @@ base::Result<std::string> unpack_sources(const std::string& cache) {
     if (problem) {
       return base::error("cannot make " + path.parent_path().string() + ": " + problem.message());
     }
-    if (const auto failed = base::write_atomically(path.string(), file.content, base::FileAccess::kUmask)) {
+    if (const auto failed =
+            base::write_atomically(path.string(), file.content, base::FileAccess::kUmask, base::Durability::kNone)) {
       return base::error("cannot write " + path.string() + ": " + failed.message());
     }
   }

@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -78,24 +78,53 @@ std::vector<std::string> environment_for_job(const std::vector<std::string>& add
   return variables;
 }
 
-/// The standard streams of a command whose output nobody reads.
-class NullStreams {
- public:
-  explicit NullStreams(bool wanted) {
-    ::posix_spawn_file_actions_init(&actions_);
-    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-      if (wanted) ::posix_spawn_file_actions_addopen(&actions_, stream, "/dev/null", O_RDWR, 0);
+/// Python separates the folders of PYTHONPATH by colons, which cannot be escaped: where the folder of the sources has
+/// one, `folder` gets a link to them.
+base::Result<std::string> startup_folder(const std::string& sources, const std::string& folder) {
+  const std::string runner = sources + "/profiler/runner";
+  if (runner.find(':') == std::string::npos) {
+    return runner + "/startup";
+  }
+  const std::string link = folder + "/runner";
+  std::error_code problem;
+  std::filesystem::create_directory_symlink(runner, link, problem);
+  if (problem || link.find(':') != std::string::npos) {
+    return base::error("Python cannot import from " + runner + ", as a colon separates folders in PYTHONPATH. Set " +
+                       "RIDGELINE_CACHE or TMPDIR to a folder without a colon.");
+  }
+  return link + "/startup";
+}
+
+constexpr const char* kFolderPattern = "ridgeline-XXXXXX";
+constexpr std::chrono::minutes kLeastAge{1};  ///< of a folder that is taken to be left: it may be about to be used
+
+/// Whether somebody listens at the socket, as far as can be known.
+bool is_listening(asio::io_context& loop, const std::string& address) {
+  stream_protocol::socket socket(loop);
+  boost::system::error_code refused;
+  socket.connect(stream_protocol::endpoint(address), refused);
+  return refused != asio::error::connection_refused;
+}
+
+/// Removes the folders of jobs of this user whose process was killed before it could do so.
+void remove_left_folders(asio::io_context& loop, const std::filesystem::path& temporary) {
+  namespace fs = std::filesystem;
+  std::error_code problem;
+  const std::string_view pattern = kFolderPattern;
+  const std::string_view start = pattern.substr(0, pattern.find('X'));
+  for (const fs::directory_entry& entry : fs::directory_iterator(temporary, problem)) {
+    const std::string name = entry.path().filename().string();
+    const std::string address = (entry.path() / "job").string();
+    struct stat status {};
+    if (name.size() == pattern.size() && name.starts_with(start) && ::lstat(entry.path().c_str(), &status) == 0 &&
+        S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() &&
+        std::chrono::system_clock::now() - std::chrono::system_clock::from_time_t(status.st_mtime) > kLeastAge &&
+        address.size() < sizeof(sockaddr_un::sun_path) && fs::is_socket(address, problem) &&
+        !is_listening(loop, address)) {
+      fs::remove_all(entry.path(), problem);
     }
   }
-  ~NullStreams() { ::posix_spawn_file_actions_destroy(&actions_); }
-  NullStreams(const NullStreams&) = delete;
-  NullStreams& operator=(const NullStreams&) = delete;
-
-  const posix_spawn_file_actions_t* actions() const { return &actions_; }
-
- private:
-  posix_spawn_file_actions_t actions_{};
-};
+}
 
 }  // namespace
 
@@ -146,7 +175,9 @@ base::Result<std::unique_ptr<Job>, protocol::Failure> Job::start(asio::io_contex
 
 base::Result<void, protocol::Failure> Job::listen() {
   std::error_code problem;
-  std::string folder = (std::filesystem::temp_directory_path(problem) / "ridgeline-XXXXXX").string();
+  const std::filesystem::path temporary = std::filesystem::temp_directory_path(problem);
+  remove_left_folders(loop_, temporary);
+  std::string folder = (temporary / kFolderPattern).string();
   if (problem || ::mkdtemp(folder.data()) == nullptr) {  // with mode 0700
     return start_failure(FailureKind::kResources, base::with_errno("Cannot make a folder for the job's socket"));
   }
@@ -167,8 +198,12 @@ base::Result<void, protocol::Failure> Job::listen() {
 }
 
 base::Result<void, protocol::Failure> Job::spawn_command(const std::string& sources) {
-  std::vector<std::string> variables = environment_for_job(options_.variables, sources + "/profiler/runner/startup",
-                                                           acceptor_.local_endpoint().path(), options_.device);
+  const auto startup = startup_folder(sources, folder_);
+  if (!startup) {
+    return start_failure(FailureKind::kCache, startup.error().message());
+  }
+  const std::vector<std::string> variables =
+      environment_for_job(options_.variables, *startup, acceptor_.local_endpoint().path(), options_.device);
   if (options_.in_background) {
     const auto started = spawn_in_background(variables);
     if (!started) {
@@ -178,20 +213,16 @@ base::Result<void, protocol::Failure> Job::spawn_command(const std::string& sour
     reaper_.watch(process_, lifetime_.guard([this](int status) { on_command_ended(status); }));
     return {};
   }
-  const NullStreams streams(options_.discards_output);
   std::vector<std::string> command = options_.command;
   if (options_.guarded) {
     command.insert(command.begin(), {"/proc/self/exe", "guard", "--folder", folder_, "--"});
   }
-  pid_t child = 0;
-  const int problem = ::posix_spawnp(&child, command.front().c_str(), streams.actions(), nullptr,
-                                     pointers_to(command).data(), pointers_to(variables).data());
-  if (problem != 0) {
-    errno = problem;
-    return start_failure(FailureKind::kEntryUnreadable, base::with_errno("Cannot run " + command.front()));
+  const auto started = spawn_in_foreground(command, variables, options_.discards_output);
+  if (!started) {
+    return start_failure(FailureKind::kEntryUnreadable, "Cannot start it: " + started.error().message() + ".");
   }
-  process_ = child;
-  reaper_.watch(child, lifetime_.guard([this](int status) { on_command_ended(status); }));
+  process_ = *started;
+  reaper_.watch(process_, lifetime_.guard([this](int status) { on_command_ended(status); }));
   return {};
 }
 
@@ -206,7 +237,7 @@ base::Result<pid_t, protocol::Failure> Job::spawn_in_background(const std::vecto
                               variables});
   if (!started) {
     return start_failure(FailureKind::kEntryUnreadable,
-                         "Cannot run " + options_.command.front() + ": " + started.error().message() + ".");
+                         "Cannot start the script: " + started.error().message() + ".");
   }
   output_ = std::make_shared<OutputCapture>(loop_, std::move(output_read));
   output_->start(handlers_.output);
@@ -309,8 +340,7 @@ void Job::on_joined(Client& client) {
     refuse(client, std::move(*problem));
     return;
   }
-  std::error_code problem;
-  if (std::filesystem::exists(agent_path(options_.cache, client.joined->environment), problem)) {
+  if (has_agent(options_.cache, client.joined->environment)) {
     answer(client);
     return;
   }

@@ -130,6 +130,50 @@ void raise_descriptor_limit() {
   }
 }
 
+namespace {
+
+/// What exec said, which ends our end of the pipe when it goes well; reaps the child when it does not.
+base::Result<pid_t> once_it_runs(pid_t child, Descriptor problem_read, const std::string& program) {
+  int problem = 0;
+  ssize_t got = 0;
+  do {
+    got = ::read(problem_read.get(), &problem, sizeof(problem));
+  } while (got < 0 && errno == EINTR);
+  if (got == sizeof(problem)) {
+    ::waitpid(child, nullptr, 0);
+    return base::error(base::with_errno("cannot run " + program, problem));
+  }
+  return child;
+}
+
+/// Between fork and exec, with all signals blocked. Never returns.
+[[noreturn]] void become_foreground(char* const* arguments, char* const* environment, const Descriptor& null,
+                                    bool discards_output, int report, pid_t parent, const sigset_t& mask) {
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != parent) {
+    ::_exit(127);  // it ended before the line above
+  }
+  for (int signal = 1; signal < NSIG; ++signal) {
+    struct sigaction action {};
+    // What is ignored stays so for a command, as a shell's does, but for what we ignore ourselves.
+    if (::sigaction(signal, nullptr, &action) == 0 && (action.sa_handler != SIG_IGN || signal == SIGXFSZ)) {
+      ::signal(signal, SIG_DFL);
+    }
+  }
+  if (discards_output) {
+    for (int standard = 0; standard <= 2; ++standard) {
+      ::dup2(null.get(), standard);
+    }
+  }
+  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+  ::execvpe(arguments[0], arguments, environment);
+  const int problem = errno;
+  [[maybe_unused]] const ssize_t written = ::write(report, &problem, sizeof(problem));
+  ::_exit(127);
+}
+
+}  // namespace
+
 base::Result<pid_t> spawn(const SpawnOptions& options) {
   const std::vector<char*> arguments = pointers_to(options.arguments);
   const std::vector<char*> variables = pointers_to(options.environment);
@@ -147,16 +191,31 @@ base::Result<pid_t> spawn(const SpawnOptions& options) {
   }
   ::setpgid(child, child);
   problem_write.reset();
-  int problem = 0;
-  ssize_t got = 0;
-  do {
-    got = ::read(problem_read.get(), &problem, sizeof(problem));
-  } while (got < 0 && errno == EINTR);
-  if (got == sizeof(problem)) {
-    ::waitpid(child, nullptr, 0);
-    return base::error(base::with_errno("cannot run " + options.arguments[0], problem));
+  return once_it_runs(child, std::move(problem_read), options.arguments[0]);
+}
+
+base::Result<pid_t> spawn_in_foreground(const std::vector<std::string>& arguments,
+                                        const std::vector<std::string>& environment, bool discards_output) {
+  const std::vector<char*> words = pointers_to(arguments);
+  const std::vector<char*> variables = pointers_to(environment);
+  auto [problem_read, problem_write] = pipe_pair();
+  const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  const pid_t parent = ::getpid();
+  sigset_t all;
+  sigset_t mask;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &mask);  // a handler of ours must not run in the child
+  const pid_t child = problem_read.get() < 0 || null.get() < 0 ? -1 : ::fork();
+  if (child == 0) {
+    become_foreground(words.data(), variables.data(), null, discards_output, problem_write.get(), parent, mask);
   }
-  return child;
+  const int problem = errno;
+  ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+  if (child < 0) {
+    return base::error(base::with_errno("cannot start a process", problem));
+  }
+  problem_write.reset();
+  return once_it_runs(child, std::move(problem_read), arguments[0]);
 }
 
 std::size_t send_with_descriptors(int socket, const std::string& text, const std::vector<int>& descriptors) {

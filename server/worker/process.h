@@ -53,6 +53,11 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts);
 /// thread that lives as long as the daemon.
 base::Result<pid_t> spawn(const SpawnOptions& options);
 
+/// Starts the user's own command as a shell would: in our process group, with our folder, descriptors and standard
+/// streams, or with /dev/null for these. It gets SIGTERM when the calling thread ends: nobody would know of it then.
+base::Result<pid_t> spawn_in_foreground(const std::vector<std::string>& arguments,
+                                        const std::vector<std::string>& environment, bool discards_output);
+
 /// A connected pair of stream sockets, or a pipe (read end first), close-on-exec. Empty descriptors on failure.
 std::pair<Descriptor, Descriptor> socket_pair();
 std::pair<Descriptor, Descriptor> pipe_pair();

@@ -218,8 +218,7 @@ void WarmParent::on_ready(const protocol::Ready& ready) {
     end(failure->kind, failure->stage, failure->message);
     return;
   }
-  std::error_code problem;
-  if (std::filesystem::exists(agent_path(options_.cache, *environment_), problem)) {
+  if (has_agent(options_.cache, *environment_)) {
     load_agent();
   } else {
     build_agent();

@@ -138,11 +138,20 @@ def test_a_compiler_that_does_not_run(tmp_path: Path) -> None:
     assert f"{compiler} does not run" in found["compiler"][1]
 
 
-def test_a_damaged_agent_is_refused_and_built_anew(agent: Path, tmp_path: Path) -> None:
+def content_hash(content: bytes) -> str:
+    """As base::ContentHash."""
+    value = 0xCBF29CE484222325
+    for byte in content:
+        value = (value ^ byte) * 0x100000001B3 % 2**64
+    return f"{value:016x}"
+
+
+def test_an_agent_that_cannot_be_loaded_is_refused_and_built_anew(agent: Path, tmp_path: Path) -> None:
     damaged = tmp_path / "cache" / "agents" / agent.parent.name / agent.name
     damaged.parent.mkdir(parents=True)
     (tmp_path / "cache").chmod(0o700)
     damaged.write_bytes(b"no library")
+    damaged.with_suffix(".sum").write_text(f"10 {content_hash(b'no library')}\n")
     found = doctor("--python", sys.executable, RIDGELINE_CACHE=str(tmp_path / "cache"))
     assert failures(found) == ["agent"]
     assert "rebuilds the agent" in found["agent"][1]

@@ -33,6 +33,9 @@ OPTIONAL |= {"processorShare"}  # not of scripts and traces
 OPTIONAL |= {"inputLength"}  # only with a length_provider
 OPTIONAL |= {"paddings"}  # only where one pays
 OPTIONAL |= {"ownPrograms"}  # only where one was measured to be faster
+OPTIONAL |= {"waitsMs", "pausesMs", "launchesWithoutKernel"}  # not where a trace lost kernels
+OPTIONAL |= {"samples", "largest", "leftOut", "whole"}  # of scripts whose steps differ
+OPTIONAL |= {"squareBytes", "cubeBytes"}  # only of what grows faster than the batch
 
 Report = dict[str, Any]
 

@@ -87,7 +87,7 @@ test('names and source lines stay text', async () => {
     assert.equal(await page.locator('img').count(), 0);
     assert.equal(await page.locator('script').count(), 2);
     assert.notEqual(await page.title(), 'taken');
-    assert.ok((await page.locator('.warnings').innerText()).includes(hostile));
+    assert.ok((await page.locator('.warnings').first().innerText()).includes(hostile));
     const row = page.getByRole('table', { name: 'Lines' }).getByRole('row').nth(1);
     assert.ok((await row.innerText()).includes(hostile));
     assert.ok((await page.locator('.node').nth(1).getAttribute('aria-label')).startsWith(hostile));
@@ -114,6 +114,10 @@ test('a keyboard is enough', async () => {
     assert.match(await focused(), /dark theme/);
     await page.keyboard.press('Enter');
     assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), 'rgb(22, 24, 29)');
+    await page.keyboard.press('Tab');
+    assert.match(await focused(), /more warning/);
+    await page.keyboard.press('Enter');
+    assert.equal(await page.locator('.warnings').nth(1).isVisible(), true);
     await page.keyboard.press('Tab');
     await page.keyboard.press('ArrowRight'); // from time to memory
     assert.equal(await page.getByRole('radio', { name: 'memory' }).isChecked(), true);

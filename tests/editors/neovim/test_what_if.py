@@ -29,7 +29,7 @@ def test_a_change_is_asked_about_and_tried(editor: Editor) -> None:
     before = editor.entry.read_text()
     open_list(editor)
     predicted = r"(no change|unclear: try it|[\d.]+× \w+) \([\d.]+ to [\d.]+\)"
-    assert re.search("^  fused optimizer +" + predicted, list_of(editor), re.M)
+    assert re.search("^  fused optimizer +" + predicted, list_of(editor), re.M), list_of(editor)
     assert "takes `fused=True` for the optimizer" in list_of(editor)
     assert "TRIED" not in list_of(editor)
     go_to(editor, "fused optimizer")

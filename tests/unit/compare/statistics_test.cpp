@@ -89,6 +89,14 @@ TEST(TimeChange, HasTheFalseAlarmsThatItsLevelStates) {
   EXPECT_GT(false_alarms(6, true, 0.5), 0.035);  // and is not so wide that it would find nothing
 }
 
+TEST(MeanTime, HasNoBoundsThatSayNothing) {
+  // Student's t of two degrees is large, and with it what three runs of such noise leave open.
+  EXPECT_FALSE(mean_time(Runs{{1, 0.01}, {100, 0.01}, {10000, 0.01}}, 0.05).bounds.has_value());
+  const MeanTime time = mean_time(Runs{{100, 0.01}, {110, 0.01}, {105, 0.01}}, 0.05);
+  ASSERT_TRUE(time.bounds.has_value());
+  EXPECT_LT(time.bounds->high / time.bounds->low, 1.5);
+}
+
 TEST(MemoryChange, IsExactWithOneRunEach) {
   using Bytes = std::array<std::uint64_t, 1>;
   EXPECT_EQ(memory_change(Bytes{1000}, Bytes{1000}, 1, kMargin).outcome, Outcome::kNoDifference);

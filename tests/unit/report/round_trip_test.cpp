@@ -62,8 +62,8 @@ void make_consistent(analysis::Profile& profile) {
 analysis::Profile random_profile(std::mt19937& random, bool is_wild) {
   analysis::Profile profile;
   RandomFields fields(random, is_wild);
-  profile.id = std::string(16, 'a');
   report_fields(fields, profile, {});
+  profile.id = std::string(16, 'a');
   make_consistent(profile);
   return profile;
 }

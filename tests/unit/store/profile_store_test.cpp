@@ -223,6 +223,26 @@ TEST_F(ProfileStoreTest, ItsFileStaysBounded) {
   EXPECT_LT(std::filesystem::file_size(file()), 3U << 20U);
 }
 
+TEST_F(ProfileStoreTest, DropsAReportThatIsNotWhatWasWritten) {
+  {
+    ProfileStore store = open();
+    add(store, "a", R"({"timeMs": 12})");
+    add(store, "b", R"({"timeMs": 12})");
+    add(store, "c", R"({"timeMs": 12})");
+    ASSERT_TRUE(store.replace("b", R"({"timeMs": 13})"));
+  }
+  run_sql("UPDATE profiles SET report = '{\"timeMs\": 92}' WHERE id = 'a'");
+  run_sql("UPDATE profiles SET report_hash = '' WHERE id = 'c'");  // as an older version writes it
+  ProfileStore store = open();
+  const auto damaged = store.report("a");
+  ASSERT_FALSE(damaged);
+  EXPECT_THAT(damaged.error().message(), HasSubstr("the stored profile a was damaged"));
+  EXPECT_EQ(report(store, "a"), std::nullopt) << "it was dropped";
+  EXPECT_EQ(report(store, "b"), R"({"timeMs": 13})");
+  EXPECT_EQ(report(store, "c"), R"({"timeMs": 12})");
+  EXPECT_THAT(ids(store), ElementsAre("c", "b"));
+}
+
 TEST_F(ProfileStoreTest, MovesAsideWhatIsNoDatabase) {
   folder_.file("profiles.sqlite", "certainly no database, but as long as a header would be: " + std::string(200, '.'));
   ProfileStore store = open();

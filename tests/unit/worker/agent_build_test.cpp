@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <fstream>
+#include <functional>
 
+#include "base/content_hash.h"
 #include "tests/unit/worker/places.h"
 #include "worker/cache.h"
 #include "worker/versions.h"
@@ -61,6 +64,7 @@ class AgentBuild : public ::testing::Test {
       }
     }
   }
+  bool is_usable() const { return has_agent(cache_.path().string(), environment()); }
   bool agent_exists() const { return fs::exists(agent_path(cache_.path().string(), environment())); }
 
   TemporaryFolder folder_;
@@ -87,7 +91,8 @@ TEST_F(AgentBuild, PublishesWhatTheCompilerMade) {
   EXPECT_THAT(link, HasSubstr("frames.o"));
   EXPECT_THAT(link, HasSubstr("-L/env/lib"));
   EXPECT_EQ(fs::path(agent).parent_path().parent_path(), cache_ / "agents") << "no folder from an odd version";
-  EXPECT_EQ(std::distance(fs::directory_iterator(fs::path(agent).parent_path()), fs::directory_iterator()), 1);
+  EXPECT_EQ(std::distance(fs::directory_iterator(fs::path(agent).parent_path()), fs::directory_iterator()), 2)
+      << "the agent and its identity";
   EXPECT_TRUE(std::ranges::is_sorted(fractions_));
   EXPECT_EQ(fractions_.back(), 1);
 }
@@ -115,6 +120,35 @@ TEST_F(AgentBuild, AddsTheFlagsOfTheEnvironmentForTheCompilerAndTheLinker) {
   EXPECT_NE(agent, plain);
   EXPECT_THAT(testing::content_of(folder_ / "words"), HasSubstr(" -Wall -fsanitize=address "));
   EXPECT_THAT(testing::content_of(agent), HasSubstr(" -Wall -fsanitize=address"));
+}
+
+TEST_F(AgentBuild, OneThatWasDamagedCountsAsNoneAndIsReplaced) {
+  compiler("echo \"$*\" > \"$output\"\n");
+  EXPECT_FALSE(is_usable());
+  start();
+  finish();
+  EXPECT_TRUE(is_usable());
+  const std::string agent = agent_path(cache_.path().string(), environment());
+  const std::string sum = (fs::path(agent).parent_path() / "_ridgeline_agent.sum").string();
+  const std::string whole = testing::content_of(agent);
+  const std::vector<std::function<void()>> damages = {
+      [&] { fs::resize_file(agent, 10); },
+      [&] { fs::resize_file(agent, 0); },
+      [&] { std::fstream(agent, std::ios::in | std::ios::out) << std::string(5, '\0'); },
+      [&] { fs::resize_file(sum, 3); },
+      [&] { fs::remove(sum); },
+      [&] { fs::remove(agent); },
+  };
+  for (const auto& damage : damages) {
+    damage();
+    EXPECT_FALSE(is_usable());
+    done_ = 0;
+    start();
+    finish();
+    EXPECT_EQ(kind_, "") << message_;
+    EXPECT_TRUE(is_usable());
+    EXPECT_EQ(testing::content_of(agent).size(), whole.size());
+  }
 }
 
 TEST_F(AgentBuild, SaysThatThereIsNoCompiler) {
@@ -216,8 +250,12 @@ TEST_F(AgentBuild, BuildsAgainAfterItWasCancelled) {
 
 TEST_F(AgentBuild, TakesTheAgentThatAnotherDaemonPublishedMeanwhile) {
   const fs::path agent = agent_path(cache_.path().string(), environment());
+  const fs::path sum = agent.parent_path() / "_ridgeline_agent.sum";
+  base::ContentHash hash;
+  hash.add("theirs\n");
   compiler("case \"$*\" in *-shared*) mkdir -p '" + agent.parent_path().string() + "'; echo theirs > '" +
-           agent.string() + "';; esac; echo ours > \"$output\"\n");
+           agent.string() + "'; echo '7 " + hash.text() + "' > '" + sum.string() +
+           "';; esac; echo ours > \"$output\"\n");
   start();
   finish();
   EXPECT_EQ(kind_, "") << message_;
