@@ -122,11 +122,12 @@ class DamagedEvent {
   bool word(bool in_list) {
     const std::size_t end = std::min(text_.find_first_of(kBehindWord, at_), text_.size());
     std::string text(text_.substr(at_, end - at_));
-    if (text.empty() || text.find('\0') != std::string::npos) {
+    const bool is_missing = text.empty() && !in_list && at_ < text_.size() && (text_[at_] == ',' || text_[at_] == '}');
+    if ((text.empty() && !is_missing) || text.find('\0') != std::string::npos) {
       return false;
     }
     at_ = end;
-    if (!in_list) {
+    if (!in_list && !is_missing) {
       text += decimals();
     }
     if (const auto number = number_of(text); number.has_value()) {

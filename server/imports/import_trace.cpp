@@ -86,7 +86,7 @@ class Importer {
                       trace_.losses.too_many));
     }
     if (trace_.damage.lost > 0 || trace_.damage.unpaired > 0 || trace_.damage.is_cut_off) {
-      throw ImportError("The trace is damaged: " + what_damaged(trace_.damage) +
+      throw ImportError("The trace is damaged: " + what_damaged(trace_.damage, trace_.losses) +
                         ". Its steps may not be complete: record it again.");
     }
     find_threads();

@@ -32,8 +32,6 @@ void add_losses(const TraceLosses& losses, std::vector<std::string>& warnings) {
       warnings.push_back(fmt::format("{} event{} of the trace {}.", count, count == 1 ? "" : "s", what));
     }
   };
-  add(losses.without_time, "without a time, left out");
-  add(losses.negative, "with a negative duration, left out");
   add(losses.overlapping, "overlapping others of the same thread, cut");
   add(losses.too_many, "beyond the limits of an import, left out");
   add(losses.too_deep, "nested too deeply, their time on the function at the deepest level that is told apart");
@@ -43,10 +41,11 @@ std::string counted(std::uint64_t count, const char* one, const char* several) {
   return fmt::format("{} {}", count, count == 1 ? one : several);
 }
 
-void add_damage(const TraceDamage& damage, std::vector<std::string>& warnings) {
-  const std::string what = what_damaged(damage);
+void add_damage(const TraceDamage& damage, const TraceLosses& losses, std::vector<std::string>& warnings) {
+  const std::string what = what_damaged(damage, losses);
   if (!what.empty()) {
-    const bool lacks_events = damage.lost > 0 || damage.unpaired > 0 || damage.is_cut_off;
+    const bool lacks_events =
+        damage.lost > 0 || damage.unpaired > 0 || damage.is_cut_off || losses.without_time > 0 || losses.negative > 0;
     warnings.push_back("The file is damaged: " + what + "." +
                        (lacks_events ? " All figures are of the events that could be read." : ""));
   }
@@ -111,7 +110,7 @@ std::vector<std::string> of_nsight_systems(const TraceContents& contents) {
 
 }  // namespace
 
-std::string what_damaged(const TraceDamage& damage) {
+std::string what_damaged(const TraceDamage& damage, const TraceLosses& losses) {
   std::vector<std::string> parts;
   if (damage.is_cut_off) {
     parts.emplace_back("it is cut off, and what followed is missing");
@@ -131,6 +130,12 @@ std::string what_damaged(const TraceDamage& damage) {
     parts.push_back(counted(damage.unpaired, "event has", "events have") +
                     " a beginning without an end, or an end without a beginning, left out");
   }
+  if (losses.without_time > 0) {
+    parts.push_back(counted(losses.without_time, "event has", "events have") + " no time, left out");
+  }
+  if (losses.negative > 0) {
+    parts.push_back(counted(losses.negative, "event has", "events have") + " a negative duration, left out");
+  }
   if (damage.not_utf8 > 0) {
     parts.push_back(counted(damage.not_utf8, "name has", "names have") + " bytes that are not UTF-8, shown as \uFFFD");
   }
@@ -148,7 +153,7 @@ std::string what_damaged(const TraceDamage& damage) {
 
 std::vector<std::string> import_warnings(const TraceContents& contents) {
   std::vector<std::string> warnings;
-  add_damage(contents.damage, warnings);
+  add_damage(contents.damage, contents.losses, warnings);
   add_losses(contents.losses, warnings);
   std::ranges::move(
       contents.source == TraceSource::kNsightSystems ? of_nsight_systems(contents) : of_torch_profiler(contents),

@@ -27,9 +27,9 @@ struct TraceContents {
   TraceDamage damage{};
 };
 
-/// What was wrong with the text of the trace, and what became of it, as one phrase. Empty where nothing was, or nothing
-/// that changes what is known.
-std::string what_damaged(const TraceDamage& damage);
+/// What was wrong with the file and its events, and what became of that, as one phrase. Empty where nothing was, or
+/// nothing that changes what is known.
+std::string what_damaged(const TraceDamage& damage, const TraceLosses& losses);
 
 /// Sentences for the user, what matters most first. Pure.
 std::vector<std::string> import_warnings(const TraceContents& contents);

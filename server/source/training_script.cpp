@@ -114,9 +114,8 @@ class ScriptReader {
   /// Functions that are in no class, also those within others.
   void find_functions() {
     for_each_node(content_.root(), [&](Node node, const std::vector<Node>& ancestors) {
-      const bool plain = std::ranges::none_of(
-          ancestors, [](Node around) { return around.is("class_definition") || around.is("lambda"); });
-      if (node.is("function_definition") && plain) {
+      const auto is_no_plain = [](Node around) { return around.is("class_definition") || around.is("lambda"); };
+      if (node.is("function_definition") && std::ranges::none_of(ancestors, is_no_plain)) {
         functions_.insert(content_.text_of(node.field("name")));
       }
     });

@@ -78,6 +78,7 @@ TEST(DamagedTrace, ReadsEventsThatAreNoJson) {
            {raw_event("\"mm\"", R"(,"ts":"1.000","dur":" 5 ")"), "mm 1000-6000", 0},
            {raw_event("\"mm\"", R"(,"ts":"1.000","dur":"5.0.000")"), "mm 1000-6000", 0},
            {raw_event("\"mm\"", R"(,"ts":1,5,"dur":4,5)"), "mm 1500-6000", 1},
+           {raw_event("\"mm\"", R"(,"ts":1,"dur":5,"args":{"a":,"b":})"), "mm 1000-6000", 1},
            {raw_event("\"mm\"", R"(,,"ts":1,"dur":+5,)"), "mm 1000-6000", 0},
            {raw_event("\"mm\"", R"(,"ts":1,"dur":5,"args":{"Input Dims":[[1,],[]],"x":"a"b"})"), "mm 1000-6000", 1},
            {R"({"ph":"X","cat":"cpu_op","name":"mm","ts":1,"dur":5,"args":{"a":1})", "mm 1000-6000", 1},
@@ -122,7 +123,7 @@ TEST(DamagedTrace, CountsNothingAsLostWhereNothingWas) {
        }) {
     const Trace trace = read_text(text);
     EXPECT_EQ(trace.events.size(), 2U) << text;
-    EXPECT_EQ(what_damaged(trace.damage), "") << text;
+    EXPECT_EQ(what_damaged(trace.damage, trace.losses), "") << text;
   }
 }
 
@@ -140,7 +141,7 @@ TEST(DamagedTrace, ShowsBytesThatAreNotUtf8) {
   const Between read = between(raw_event("\"caf\xE9 \xC3\xA9\""));
   EXPECT_THAT(read.events, ElementsAre("caf\uFFFD \u00E9 1000-6000"));
   EXPECT_EQ(read.damage.not_utf8, 1U);
-  EXPECT_THAT(what_damaged(read.damage), HasSubstr("1 name has bytes that are not UTF-8"));
+  EXPECT_THAT(what_damaged(read.damage, {}), HasSubstr("1 name has bytes that are not UTF-8"));
 }
 
 /// The events that end within so many bytes of the trace.
@@ -210,12 +211,16 @@ TEST(DamagedTrace, LeavesOutBeginningsWithoutAnEnd) {
 
 TEST(DamagedTrace, SaysItInOneWarning) {
   const std::string text = R"({"traceEvents":[)" + kBefore + ",\n" + R"({"ph":"X","name":"m" x},)" + "\n" +
-                           raw_event(R"("a "b" c")") + "," + kAfter + ",";
+                           raw_event(R"("a "b" c")") + "," + raw_event("\"m\"", R"(,"ts":NaN,"dur":1)") + "," + kAfter +
+                           ",";
   TraceContents contents;
-  contents.damage = read_text(text).damage;
+  const Trace trace = read_text(text);
+  contents.damage = trace.damage;
+  contents.losses = trace.losses;
   const std::vector<std::string> warnings = import_warnings(contents);
   EXPECT_THAT(warnings.front(), HasSubstr("The file is damaged: it is cut off"));
   EXPECT_THAT(warnings.front(), HasSubstr("1 event could not be read; 1 event that is not valid JSON was read"));
+  EXPECT_THAT(warnings.front(), HasSubstr("1 event has no time, left out"));
   EXPECT_THAT(warnings.front(), HasSubstr("(line 2, column 22), near"));
   EXPECT_EQ(std::ranges::count_if(warnings, [](const auto& one) { return one.find("damaged") != std::string::npos; }),
             1);
