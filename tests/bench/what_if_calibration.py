@@ -1,10 +1,14 @@
-"""what_if_calibration.py [--models A,B] [--results FILE] [--try-time S] [--table-only]: how far predictions miss.
+"""what_if_calibration.py [--models A,B] [--results FILE] [--try-time S] [--table-only | --held-out]: how far predictions
+miss.
 
 For each of the small entry points in `tests/bench/calibration`, `ridgeline what-if --try`: every usual change, and all
 of them together, is predicted and tried. A line of JSON for each model is appended to the results, and a model that is
 there is left out, so that this may be stopped and begun again. Then `server/whatif/residuals.h`, which widens the
 intervals of predictions, is written from all results (how: server/whatif/calibration.h), and what is left outside of
 intervals when each model in turn is held out is printed.
+
+`--held-out` asks the same of the entry points `held_*.py`, which the table is never made from, with the intervals as
+users get them.
 """
 
 from __future__ import annotations
@@ -25,8 +29,10 @@ from shared import HERE, ROOT
 from what_if import ask
 
 FOLDER = HERE / "calibration"
-MODELS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "steps")
+HELD_OUT = sorted(path.stem for path in FOLDER.glob("held_*.py"))
+MODELS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("steps", *HELD_OUT))
 RESULTS = FOLDER / "results.jsonl"
+HELD_OUT_RESULTS = FOLDER / "held_out.jsonl"
 TABLE = ROOT / "server" / "whatif" / "residuals.h"
 CHANGES = ("bf16-autocast", "channels-last", "foreach-optimizer", "fused-optimizer", "accumulate:2", "checkpoint")
 LEVEL = 0.9  # of models
@@ -88,12 +94,12 @@ def kind_of(change: list[str]) -> str:
     return "combined" if len(change) > 1 else KINDS.get(change[0].partition(":")[0], "any")
 
 
-def pairs_of(line: dict[str, Any]) -> list[Pair]:
+def pairs_of(line: dict[str, Any], predicted: str = "predicted") -> list[Pair]:
     def logs(speed_up: dict[str, float]) -> tuple[float, float, float]:
         return math.log(speed_up["value"]), math.log(speed_up["low"]), math.log(speed_up["high"])
 
     return [
-        Pair(line["model"], kind_of(one["change"]), one["share"], logs(one["predicted"]), logs(one["tried"]))
+        Pair(line["model"], kind_of(one["change"]), one["share"], logs(one[predicted]), logs(one["tried"]))
         for one in line["pairs"]
     ]
 
@@ -193,6 +199,7 @@ def collect(model: str, results: Path, try_time: float) -> None:
             "change": row["change"],
             "share": row["predicted"]["measuredShare"],
             "predicted": row["predicted"]["uncalibrated"],
+            "shown": row["predicted"]["speedUp"],
             "tried": row["tried"]["speedUp"],
         }
         for row in answer["changes"]
@@ -224,13 +231,43 @@ def run(models: list[str], results: Path, try_time: float, *, collects: bool = T
     print(f"{platform.machine()}: {TABLE.relative_to(ROOT)} is written; build and commit it.")
 
 
+def run_held_out(try_time: float) -> None:
+    """Whether the intervals that users are shown hold on models that the table was not made from."""
+    done = {line["model"] for line in read(HELD_OUT_RESULTS)}
+    for model in HELD_OUT:
+        if model not in done:
+            collect(model, HELD_OUT_RESULTS, try_time)
+    found = [pair for line in read(HELD_OUT_RESULTS) for pair in pairs_of(line, "shown")]
+    pairs = [pair for pair in found if pair.is_quiet]
+    print(f"{len(found) - len(pairs)} of {len(found)} pairs are left out: their trials say too little.")
+    if not pairs:
+        sys.exit("There are no results: the machine has to be quiet.")
+    for pair in pairs:
+        predicted, tried = ([f"{math.exp(value):.2f}" for value in of] for of in (pair.predicted, pair.tried))
+        verdict = "inside" if pair.is_inside(0) else "OUTSIDE"
+        print(f"{pair.model:18}{pair.kind:14}{' '.join(predicted):16}{' '.join(tried):16}{verdict}")
+    inside = sum(pair.is_inside(0) for pair in pairs)
+    wrong = sum(
+        pair.predicted[1] > 0 > pair.tried[2] or pair.predicted[2] < 0 < pair.tried[1] for pair in pairs
+    )  # both intervals leave no doubt, and contradict each other
+    widths = statistics.median(pair.width(0) for pair in pairs)
+    print(
+        f"{len({pair.model for pair in pairs})} models, {len(pairs)} pairs: {inside} inside, {wrong} of the wrong sign; "
+        f"median half width {100 * widths:.0f} %"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--try-time", type=float, default=2.0)
     parser.add_argument("--table-only", action="store_true", help="nothing is run")
+    parser.add_argument("--held-out", action="store_true", help="checks the table on other models")
     options = parser.parse_args()
+    if options.held_out:
+        run_held_out(options.try_time)
+        return
     unknown = set(options.models.split(",")) - set(MODELS)
     if unknown:
         parser.error(f"no model is called {', '.join(sorted(unknown))}: {', '.join(MODELS)}")
