@@ -1,5 +1,4 @@
-"""what_if_calibration.py [--models A,B] [--results FILE] [--try-time S] [--table-only | --held-out]: how far predictions
-miss.
+"""what_if_calibration.py [--models A,B] [--results FILE] [--try-time S] [--table-only] [--held-out]: how predictions miss.
 
 For each of the small entry points in `tests/bench/calibration`, `ridgeline what-if --try`: every usual change, and all
 of them together, is predicted and tried. A line of JSON for each model is appended to the results, and a model that is
@@ -251,8 +250,9 @@ def run_held_out(try_time: float) -> None:
         pair.predicted[1] > 0 > pair.tried[2] or pair.predicted[2] < 0 < pair.tried[1] for pair in pairs
     )  # both intervals leave no doubt, and contradict each other
     widths = statistics.median(pair.width(0) for pair in pairs)
+    models = len({pair.model for pair in pairs})
     print(
-        f"{len({pair.model for pair in pairs})} models, {len(pairs)} pairs: {inside} inside, {wrong} of the wrong sign; "
+        f"{models} models, {len(pairs)} pairs: {inside} inside, {wrong} of the wrong sign, "
         f"median half width {100 * widths:.0f} %"
     )
 
