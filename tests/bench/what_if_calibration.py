@@ -1,4 +1,4 @@
-"""what_if_calibration.py [--models A,B] [--results FILE] [--try-time S] [--table-only] [--held-out]: how predictions miss.
+"""what_if_calibration.py [--models A,B] [--results FILE] [--try-time S] [--table-only] [--held-out]: what is missed.
 
 For each of the small entry points in `tests/bench/calibration`, `ridgeline what-if --try`: every usual change, and all
 of them together, is predicted and tried. A line of JSON for each model is appended to the results, and a model that is
