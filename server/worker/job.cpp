@@ -219,7 +219,8 @@ base::Result<void, protocol::Failure> Job::spawn_command(const std::string& sour
   }
   const auto started = spawn_in_foreground(command, variables, options_.discards_output);
   if (!started) {
-    return start_failure(FailureKind::kEntryUnreadable, "Cannot start it: " + started.error().message() + ".");
+    return start_failure(FailureKind::kEntryUnreadable,
+                         "Cannot run " + command.front() + ": " + started.error().message() + ".");
   }
   process_ = *started;
   reaper_.watch(process_, lifetime_.guard([this](int status) { on_command_ended(status); }));
@@ -236,8 +237,7 @@ base::Result<pid_t, protocol::Failure> Job::spawn_in_background(const std::vecto
                               {{output_write.get(), STDOUT_FILENO}, {output_write.get(), STDERR_FILENO}},
                               variables});
   if (!started) {
-    return start_failure(FailureKind::kEntryUnreadable,
-                         "Cannot start the script: " + started.error().message() + ".");
+    return start_failure(FailureKind::kEntryUnreadable, "Cannot start the script: " + started.error().message() + ".");
   }
   output_ = std::make_shared<OutputCapture>(loop_, std::move(output_read));
   output_->start(handlers_.output);

@@ -132,18 +132,18 @@ void raise_descriptor_limit() {
 
 namespace {
 
-/// What exec said, which ends our end of the pipe when it goes well; reaps the child when it does not.
-base::Result<pid_t> once_it_runs(pid_t child, Descriptor problem_read, const std::string& program) {
+/// The errno that exec left, whose success closes the pipe; 0. Reaps the child that could not run.
+int exec_problem(pid_t child, Descriptor problem_read) {
   int problem = 0;
   ssize_t got = 0;
   do {
     got = ::read(problem_read.get(), &problem, sizeof(problem));
   } while (got < 0 && errno == EINTR);
-  if (got == sizeof(problem)) {
-    ::waitpid(child, nullptr, 0);
-    return base::error(base::with_errno("cannot run " + program, problem));
+  if (got != sizeof(problem)) {
+    return 0;
   }
-  return child;
+  ::waitpid(child, nullptr, 0);
+  return problem;
 }
 
 /// Between fork and exec, with all signals blocked. Never returns.
@@ -191,7 +191,10 @@ base::Result<pid_t> spawn(const SpawnOptions& options) {
   }
   ::setpgid(child, child);
   problem_write.reset();
-  return once_it_runs(child, std::move(problem_read), options.arguments[0]);
+  if (const int problem = exec_problem(child, std::move(problem_read)); problem != 0) {
+    return base::error(base::with_errno("cannot run " + options.arguments[0], problem));
+  }
+  return child;
 }
 
 base::Result<pid_t> spawn_in_foreground(const std::vector<std::string>& arguments,
@@ -209,13 +212,13 @@ base::Result<pid_t> spawn_in_foreground(const std::vector<std::string>& argument
   if (child == 0) {
     become_foreground(words.data(), variables.data(), null, discards_output, problem_write.get(), parent, mask);
   }
-  const int problem = errno;
+  int problem = child < 0 ? errno : 0;
   ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
-  if (child < 0) {
-    return base::error(base::with_errno("cannot start a process", problem));
-  }
   problem_write.reset();
-  return once_it_runs(child, std::move(problem_read), arguments[0]);
+  if (problem == 0) {
+    problem = exec_problem(child, std::move(problem_read));
+  }
+  return problem == 0 ? base::Result<pid_t>(child) : base::error(std::generic_category().message(problem));
 }
 
 std::size_t send_with_descriptors(int socket, const std::string& text, const std::vector<int>& descriptors) {

@@ -54,7 +54,8 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts);
 base::Result<pid_t> spawn(const SpawnOptions& options);
 
 /// Starts the user's own command as a shell would: in our process group, with our folder, descriptors and standard
-/// streams, or with /dev/null for these. It gets SIGTERM when the calling thread ends: nobody would know of it then.
+/// streams, or with /dev/null for these. It gets SIGTERM when the calling thread ends: nobody would know of it then. An
+/// error is the system's reason alone.
 base::Result<pid_t> spawn_in_foreground(const std::vector<std::string>& arguments,
                                         const std::vector<std::string>& environment, bool discards_output);
 
