@@ -77,15 +77,18 @@ void follow_backward(ThreadBuffer& buffer, recording::Scope scope, std::uint32_t
   }
 }
 
-/// The op has begun, and the gap before it has ended.
+/// An op begins or ends at `time`, which ends the gap before it, if there was one.
+void note_gap_until(ThreadBuffer& buffer, std::uint64_t time) {
+  if (buffer.sampled != 0 && buffer.in_function == 0 && time - buffer.gap_since >= buffer.long_gap) {
+    gap_was_long(buffer, time - buffer.gap_since);
+  }
+}
+
+/// The op has begun.
 void follow_gaps(ThreadBuffer& buffer, const OpRecord& record) {
-  if (buffer.sampled != 0) {
-    if (buffer.in_function == 0 && record.start - buffer.gap_since >= buffer.long_gap) {
-      gap_was_long(buffer, record.start - buffer.gap_since);
-    }
-    if (record.scope != recording::Scope::kFunction) {
-      gap_begins(buffer, place_in(record), record.start);
-    }
+  note_gap_until(buffer, record.start);
+  if (buffer.sampled != 0 && record.scope != recording::Scope::kFunction) {
+    gap_begins(buffer, place_in(record), record.start);
   }
   buffer.in_function = record.scope == recording::Scope::kFunction ? 1 : 0;
 }
@@ -155,6 +158,7 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* /*context*/
     for (std::size_t j = i; j < buffer->open.size(); ++j) {
       buffer->ops[buffer->open[j].op].end = end;
     }
+    note_gap_until(*buffer, end);
     const std::uint32_t op = buffer->open[i].op;
     buffer->open.resize(i);
     if (state().recording_regions && is_outermost(*buffer, buffer->ops[op].scope)) {

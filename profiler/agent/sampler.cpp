@@ -27,6 +27,7 @@ namespace ridgeline::agent {
 namespace {
 
 constexpr long kIntervalNs = 500'000;   ///< between samples of a gap
+constexpr long kSoonNs = 20'000;        ///< after a signal that came while the agent worked
 constexpr long kSeldomNs = 20'000'000;  ///< mean time between signals where no gap is expected
 constexpr long kLongGapNs = 200'000;    ///< shorter ones are not divided (server/analysis/attribution/timeline.h)
 constexpr std::uint64_t kPaysOneArmingNs = 100'000;
@@ -120,6 +121,8 @@ void on_timer(int /*signal*/, siginfo_t* /*info*/, void* /*context*/) {
     take_sample(*buffer);
     buffer->gap_armed = 1;
     next = std::max(kIntervalNs, kMostShare * static_cast<long>(cpu_ns() - start));
+  } else if (buffer->busy != 0 && buffer->gap_armed != 0) {
+    next = kSoonNs;  // the agent is about to leave a gap alone that was expected
   } else {
     next = seldom();
   }
@@ -191,6 +194,7 @@ bool start_sampler() {
   buffer.long_gap = static_cast<std::uint64_t>(kLongGapNs * g_ticks_per_ns);
   buffer.sampled = 1;
   g_running = 1;
+  g_long_gaps.iteration_begins();
   signal_after(g_everywhere != 0 ? 1 + draw(kIntervalNs) : seldom());
   gap_begins(buffer, ~std::uint64_t{0}, g_started);
   return true;
@@ -217,8 +221,8 @@ void forget_sampler() { g_running = 0; }
 
 void gap_begins(ThreadBuffer& buffer, std::uint64_t place, std::uint64_t time) {
   buffer.gap_since = time;
-  buffer.gap_place = place;
-  if (g_everywhere == 0 && g_long_gaps.take(place)) {
+  buffer.gap_place = g_long_gaps.pass(place);
+  if (g_everywhere == 0 && g_long_gaps.take(buffer.gap_place)) {
     ++g_counts.armings;
     buffer.gap_armed = 1;
     signal_after(1 + draw(kIntervalNs));

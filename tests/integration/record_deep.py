@@ -101,6 +101,31 @@ def long_gaps() -> Step:
     return step
 
 
+def long_gaps_at_ends() -> Step:
+    """Ten gaps of 5 ms in hooks, each at the end of an operation."""
+    wait = busy(0.005)
+    weights = [nn.Parameter(torch.zeros(1)) for _ in range(5)]
+    for weight in weights:
+        weight.register_post_accumulate_grad_hook(lambda _: wait())
+
+    def step() -> None:
+        for weight in weights:
+            product = weight * 2
+            product.grad_fn.register_hook(lambda _, __: wait())
+            product.backward()
+
+    return step
+
+
+def a_few_long_gaps_of_many() -> Step:
+    """Gaps of 2 ms in the hooks of ten parameters, and none after ninety others."""
+    wait = busy(0.002)
+    weights = [nn.Parameter(torch.zeros(1)) for _ in range(100)]
+    for weight in weights[::10]:
+        weight.register_post_accumulate_grad_hook(lambda _: wait())
+    return lambda: torch.stack(weights).sum().backward()
+
+
 STEPS: dict[str, Callable[[], Step]] = {
     "recursion without operations": lambda: recursion(1200, busy(0.02), nothing),
     "recursion with operations": lambda: recursion(600, nothing, tiny_operation()),
@@ -108,6 +133,8 @@ STEPS: dict[str, Callable[[], Step]] = {
     "nested modules": nested_modules,
     "operations only": operations_only,
     "long gaps": long_gaps,
+    "long gaps at ends of operations": long_gaps_at_ends,
+    "a few long gaps of many": a_few_long_gaps_of_many,
 }
 
 

@@ -28,6 +28,25 @@ TEST(LongGaps, APlaceThatStaysLongIsArmedEachTime) {
   }
 }
 
+TEST(LongGaps, PassesOfOneOperationAreKnownApartInEachIteration) {
+  LongGaps gaps;
+  const auto is_expected = [&](int pass) {
+    gaps.iteration_begins();
+    for (int i = 0; i < pass; ++i) {
+      EXPECT_FALSE(gaps.take(gaps.pass(7))) << i;
+    }
+    return gaps.take(gaps.pass(7));
+  };
+  EXPECT_FALSE(is_expected(90));
+  gaps.iteration_begins();
+  for (int i = 0; i < 90; ++i) {
+    gaps.pass(7);
+  }
+  gaps.add(gaps.pass(7), 5);
+  EXPECT_TRUE(is_expected(90));
+  EXPECT_FALSE(is_expected(89));
+}
+
 TEST(LongGaps, OneVeryLongGapIsForgottenAfterAWhile) {
   LongGaps gaps;
   gaps.add(7, 1'000'000);
