@@ -37,7 +37,7 @@ class Tracer {
     if (!result_.record.on_device) {
       settle_ends();
       add_cpp_waits();
-      add_python_waits();
+      add_waits();
     }
     sort_by_call(result_);
     return std::move(result_);
@@ -54,10 +54,14 @@ class Tracer {
 
   /// Whether each named call is an operation of the recording, in the same order.
   bool calls_agree() const {
-    return trace_.calls.size() == operations_.calls.size() &&
-           std::ranges::equal(
-               trace_.calls, operations_.calls, {},
-               [](const protocol::CollectiveCall& call) { return kind_of_call(call.kind); }, &CalledOperation::kind);
+    return std::ranges::equal(trace_.calls, operations_.calls, [](const auto& named, const CalledOperation& called) {
+      return runs_as(called.kind, kind_of_call(named.kind));
+    });
+  }
+
+  /// Gloo runs a reduce-scatter as an all-reduce, and the flight recorder names what is run.
+  static bool runs_as(Kind called, Kind run) {
+    return called == run || (called == Kind::kReduceScatter && run == Kind::kAllReduce);
   }
 
   void add_collectives() {
@@ -220,8 +224,11 @@ class Tracer {
     }
   }
 
-  /// A wait of torch.distributed's Python functions is for what ended last before it returned.
-  void add_python_waits() {
+  /// A wait of its own is for what ended last before it returned.
+  void add_waits() {
+    std::vector<protocol::WaitSpan> waits = trace_.waits;
+    waits.insert(waits.end(), operations_.waits.begin(), operations_.waits.end());
+    std::ranges::stable_sort(waits, {}, &protocol::WaitSpan::started_ns);
     auto& collectives = result_.record.collectives;
     std::vector<Collective*> waiting;
     for (std::size_t i = 0; i < collectives.size(); ++i) {
@@ -229,7 +236,7 @@ class Tracer {
     }
     std::ranges::stable_sort(waiting, {}, &Collective::called_ns);
     std::size_t first = 0;
-    for (const protocol::WaitSpan& wait : trace_.waits) {
+    for (const protocol::WaitSpan& wait : waits) {
       while (first < waiting.size() && waiting[first] == nullptr) ++first;
       std::size_t latest = waiting.size();
       for (std::size_t i = first; i < waiting.size(); ++i) {

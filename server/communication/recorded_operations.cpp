@@ -17,6 +17,8 @@ using recording::Recording;
 using recording::Scope;
 
 constexpr std::string_view kRun = "gloo:";
+constexpr std::string_view kFunctional = "_c10d_functional";  ///< and …_autograd
+constexpr std::string_view kWait = "::wait_tensor";
 constexpr std::string_view kPythonCaller = "torch/distributed/distributed_c10d.py";
 
 bool is_point_to_point(Kind kind) { return kind == Kind::kSend || kind == Kind::kReceive; }
@@ -35,6 +37,9 @@ class Reader {
       } else if (name.starts_with(kCallPrefix) && !is_inside_call(op)) {
         CalledOperation call = called(op, kind_of_operator(name));
         (is_point_to_point(call.kind) ? found.point_to_point : found.calls).push_back(std::move(call));
+      } else if (is_wait(name) && !is_inside_wait(op)) {
+        found.waits.push_back(
+            {static_cast<std::int64_t>(recording_.op_start()[op]), static_cast<std::int64_t>(recording_.op_end()[op])});
       }
     }
     const auto start = [&](const auto& one) { return recording_.op_start()[one.op]; };
@@ -50,15 +55,23 @@ class Reader {
     return parent != kNone && recording_.string(recording_.op_name()[parent]).starts_with(kCallPrefix);
   }
 
+  static bool is_wait(std::string_view name) { return name.starts_with(kFunctional) && name.ends_with(kWait); }
+
+  bool is_inside_wait(std::size_t op) const {
+    const std::uint32_t parent = recording_.op_parent()[op];
+    return parent != kNone && is_wait(recording_.string(recording_.op_name()[parent]));
+  }
+
   CalledOperation called(std::size_t op, Kind kind) const {
     CalledOperation call{op, kind};
     for (std::uint32_t outer = recording_.op_parent()[op]; outer != kNone; outer = recording_.op_parent()[outer]) {
       call.in_backward =
           call.in_backward || recording_.op_scope()[outer] == static_cast<std::uint8_t>(Scope::kBackward);
+      call.by_python = call.by_python || recording_.string(recording_.op_name()[outer]).starts_with(kFunctional);
     }
     const std::uint32_t innermost = recording_.op_node()[op];
     if (innermost != 0) {
-      call.by_python = file_of(innermost).ends_with(kPythonCaller);
+      call.by_python = call.by_python || file_of(innermost).ends_with(kPythonCaller);
     }
     for (std::uint32_t node = innermost; node != 0; node = recording_.node_parent()[node]) {
       if (traits_[recording_.node_code()[node]].user) {

@@ -11,6 +11,7 @@
 
 #include "analysis/values/input.h"
 #include "protocol/communication.h"
+#include "protocol/communication_trace.h"
 #include "protocol/recording.h"
 
 namespace ridgeline::communication {
@@ -23,7 +24,8 @@ struct CalledOperation {
   std::size_t op = 0;  ///< of the recording
   Kind kind = Kind::kOther;
   bool in_backward = false;  ///< a node of the autograd graph was running: DistributedDataParallel's hooks call there
-  bool by_python = false;    ///< torch.distributed's Python functions called it; else C++ did
+  bool by_python = false;    ///< torch.distributed's Python functions called it, or functional collectives: what waits
+                             ///< for the result is a call of its own; else C++ called it, and waits for it
   std::string file{};        ///< of the innermost user line on its stack; empty: there is none
   int line = 0;
 };
@@ -39,6 +41,7 @@ struct RecordedOperations {
   std::vector<CalledOperation> calls;           ///< collectives, as they were called
   std::vector<CalledOperation> point_to_point;  ///< likewise
   std::vector<RunOperation> runs;               ///< as they began
+  std::vector<protocol::WaitSpan> waits;        ///< for results of functional collectives, in C++
 };
 
 RecordedOperations recorded_operations(const recording::Recording& recording, const analysis::SourceScope& scope);

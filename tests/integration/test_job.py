@@ -34,6 +34,37 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
     return script, read_job(folder / "a.ridgeline-job"), done
 
 
+FSDP = """
+import sys
+import torch
+import torch.distributed as dist
+from torch.distributed.fsdp import fully_shard
+
+dist.init_process_group("gloo")
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.Linear(256, 256))
+for layer in model:
+    fully_shard(layer)
+fully_shard(model)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+for _ in range(int(sys.argv[1])):
+    model(torch.randn(16, 256)).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+dist.destroy_process_group()
+"""
+
+
+def test_fully_sharded_ranks_wait_for_their_collectives(tmp_path: Path) -> None:
+    """Gloo runs FSDP2's reduce-scatters as all-reduces."""
+    file = tmp_path / "a.ridgeline-job"
+    done = run_job(script_of(tmp_path, FSDP), 100, "--steps", "4", "--job", str(file))
+    assert done.returncode == 0, done.stderr
+    assert "left out" not in done.stderr
+    for rank in job_report(file)["ranks"]:
+        assert rank["communication"]["exposedMs"] > 0
+
+
 # ---- the file, read again --------------------------------------------------------------------------------------------
 
 

@@ -33,7 +33,8 @@ class Story {
   RecordingBuilder builder;
   protocol::CommunicationTrace trace;
 
-  Story() {
+  /// `functional`: the metric is reduced by a functional collective, which C++ waits for.
+  explicit Story(bool functional = false) {
     const std::uint32_t backward = builder.stack({{"train.py", "main", 22}, analysis::testing::kEngine});
     const std::uint32_t metric = builder.stack({{"train.py", "main", 23}, kDistributed});
     builder.iteration(100 * kUs, 1000 * kUs);
@@ -42,7 +43,15 @@ class Story {
       builder.op({"c10d::allreduce_", backward, start + 5 * kUs, start + 10 * kUs, node});
     }
     builder.op({"aten::copy_", backward, 520 * kUs, 530 * kUs});  // once the first bucket is there
-    builder.op({"c10d::allreduce_", metric, 700 * kUs, 710 * kUs});
+    if (functional) {
+      const std::uint32_t plain = builder.stack({{"train.py", "main", 23}});
+      const auto outer = builder.op({"_c10d_functional::all_reduce", plain, 695 * kUs, 715 * kUs});
+      builder.op({"c10d::allreduce_", plain, 700 * kUs, 710 * kUs, outer});
+      builder.op({"_c10d_functional::wait_tensor", plain, 720 * kUs, 805 * kUs});
+    } else {
+      builder.op({"c10d::allreduce_", metric, 700 * kUs, 710 * kUs});
+      trace.waits = {{720 * static_cast<std::int64_t>(kUs), 805 * static_cast<std::int64_t>(kUs)}};
+    }
     const std::uint16_t group = builder.thread(9);
     builder.op({"gloo:all_reduce", 0, 210 * kUs, 500 * kUs, recording::kNone, Scope::kUser, -1, 0, group});
     builder.op({"gloo:all_reduce", 0, 505 * kUs, 600 * kUs, recording::kNone, Scope::kUser, -1, 0, group});
@@ -54,7 +63,6 @@ class Story {
                    {0, 11, "all_reduce", 800, "float32"},
                    {0, 12, "all_reduce", 4, "float32"}};
     trace.buckets = {{0, 0, 4000, {"out.weight"}, {4000}}, {0, 1, 800, {"in.weight", "in.bias"}, {600, 200}}};
-    trace.waits = {{720 * static_cast<std::int64_t>(kUs), 805 * static_cast<std::int64_t>(kUs)}};
   }
 
   TracedRank traced(int rank = 0) const { return trace_rank(builder.build(), trace, scope(), rank, 2); }
@@ -103,6 +111,20 @@ TEST(TraceRank, NamesBucketsAndLines) {
 TEST(TraceRank, WaitsFromTheLastOperationToTheResult) {
   // Of the first bucket from the end of the last node, of the second from the copy, of the metric by Work.wait().
   EXPECT_THAT(waits(Story().traced()), ElementsAre(180, 70, 80));
+}
+
+TEST(TraceRank, WaitsForFunctionalCollectivesInCpp) {
+  EXPECT_THAT(waits(Story(true).traced()), ElementsAre(180, 70, 80));
+}
+
+TEST(TraceRank, KnowsAReduceScatterThatGlooRunsAsAnAllReduce) {
+  Story story;
+  story.builder.columns.op_name[5] = story.builder.text("c10d::_reduce_scatter_base_");
+  const TracedRank rank = story.traced();
+  EXPECT_THAT(rank.warnings, IsEmpty());
+  ASSERT_EQ(rank.record.collectives.size(), 3U);
+  EXPECT_EQ(rank.record.collectives[2].kind, Kind::kReduceScatter);
+  EXPECT_THAT(waits(rank), ElementsAre(180, 70, 80));
 }
 
 TEST(TraceRank, AResultIsThereWhenTheThreadGoesOnWithIt) {
