@@ -34,6 +34,7 @@ from ridgeline_runner.loader_watch import LoaderWatch
 from ridgeline_runner.patches import Patches
 from ridgeline_runner.recorder import Recorder, Stage, name_compiled_kernels
 from ridgeline_runner.reporter import Reporter
+from ridgeline_runner.script_end import ScriptEnd
 from ridgeline_runner.script_measurement import Measurement
 from ridgeline_runner.step_boundary import OrderChanged, boundary_of
 from ridgeline_runner.warm import environment, load_agent
@@ -108,6 +109,7 @@ class _Script:
         self._communication = CommunicationWatch(agent, reporter.warnings)
         self._lines: LineWatch | None = None
         self._is_over = False
+        self._end: ScriptEnd | None = None  # with --stop, once the recording has ended
 
     # ---- what is put around the script -------------------------------------------------------------------------------
 
@@ -192,7 +194,10 @@ class _Script:
 
                 @functools.wraps(timed)
                 def step(this: Any, *arguments: Any, **keywords: Any) -> Any:
-                    if is_dynamo_compiling() or self._is_over:
+                    if is_dynamo_compiling():
+                        return timed(this, *arguments, **keywords)
+                    if self._is_over:
+                        self._end_if_measured()  # something has caught the exception that ends the script
                         return timed(this, *arguments, **keywords)
                     self._recorder.stage(Stage.ITERATION)  # what is made from now on and stays is the optimizer's
                     self._boundary.optimizer_begins()
@@ -384,8 +389,8 @@ class _Script:
             self._finish()
 
     def _end_if_measured(self) -> None:
-        if self._is_over and self._options["stop"] and self._measurement.has_result:
-            raise SystemExit(0)
+        if self._end is not None and self._measurement.has_result and os.getpid() == self._process:
+            self._end.leave()
 
     def _report_fork(self) -> None:
         """In a process that was forked after torch was imported, and trains."""
@@ -406,6 +411,10 @@ class _Script:
         if self._is_over or os.getpid() != self._process:
             return
         self._is_over = True
+        if self._options["stop"]:
+            self._end = ScriptEnd(sys._getframe())
+            with contextlib.suppress(Exception):
+                self._reporter.warnings += self._end.warnings()
         with contextlib.suppress(Exception):
             self._measurement.finish(self._lines.calls if self._lines else 0)
         self._leave()
