@@ -157,3 +157,29 @@ def test_backward_without_updates_is_no_step(tmp_path: Path) -> None:
 )
 def test_backward_passes_of_a_step(runs: list[tuple[int, bool]], expected: tuple[int, int] | None) -> None:
     assert find_runs(runs) == expected
+
+
+COMPILED = """
+import torch
+torch._dynamo.config.recompile_limit = torch._dynamo.config.accumulated_recompile_limit = 10_000
+model = torch.nn.Linear(4, 4)
+compiled = torch.compile(model, backend="eager", dynamic=False)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(3000):
+    optimizer.zero_grad()
+    compiled(torch.randn(8 + min(step, LAST), 4)).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_a_step_is_warm_when_nothing_is_compiled_any_more(tmp_path: Path) -> None:
+    result = found(write(tmp_path, COMPILED.replace("LAST", "12")))
+    (phase,) = result["script"]["phases"]
+    assert phase["name"] == "compilation" and phase["count"] >= 5
+    assert "compilation" not in {one["reason"] for one in result["script"]["leftOut"]}  # all before the recording
+    assert not any("settled" in warning for warning in result["warnings"])
+
+
+def test_a_script_that_compiles_in_every_step_has_not_settled(tmp_path: Path) -> None:
+    result = found(write(tmp_path, COMPILED.replace("LAST", "step")), timeBudgetSeconds=0.1)
+    assert result["warnings"][0].startswith("torch.compile had not settled after 30 steps")

@@ -1,4 +1,5 @@
-"""What a script does between its training steps, by name: evaluation, checkpoints, new iterators of data loaders.
+"""What a script does between its training steps, by name: evaluation, checkpoints, new iterators of data loaders, and
+what torch.compile compiles.
 
 A step in which one of these happened is not like the others and is left out of the figures, unless it happens in most
 steps: then it is part of the step.
@@ -18,6 +19,7 @@ from ridgeline_runner.patches import Patches
 EVALUATION = "evaluation"
 CHECKPOINT = "checkpoint"
 LOADER_START = "data loader start"
+COMPILATION = "compilation"
 
 
 class BetweenSteps:
@@ -93,9 +95,15 @@ class BetweenSteps:
             one.clear()
         self._steps = 0
 
-    def learn_regular(self) -> None:
-        """What happened in most of the steps so far is part of a step."""
-        self._regular = frozenset(name for name, count in self._steps_with.items() if 2 * count > self._steps)
+    def compiled(self, ns: int) -> None:
+        """In the step that ends now, torch.compile compiled something."""
+        self._add(COMPILATION, ns)
+
+    def learn_regular(self, *, has_compiled: bool) -> None:
+        """What happened in most of the steps so far is part of a step; with `has_compiled` no compilation is, as it has
+        ended."""
+        regular = {name for name, count in self._steps_with.items() if 2 * count > self._steps}
+        self._regular = frozenset(regular - {COMPILATION} if has_compiled else regular)
 
     def description(self) -> list[dict[str, Any]]:
         return [

@@ -9,6 +9,7 @@ from typing import Any
 from ridgeline_runner import timing
 from ridgeline_runner.deadline import Deadline
 from ridgeline_runner.devices import Device
+from ridgeline_runner.dynamo import Compilations
 from ridgeline_runner.entry import EntryPoint
 
 SLOW_SECONDS = 0.25  # a slower step is run as few times as possible
@@ -35,7 +36,8 @@ class TrainingStep:
         after_each: Callable[[], None] = lambda: None,
         run_deadline: Deadline | None = None,
     ) -> list[int]:
-        """Runs the step until it has settled; the times of the iterations in nanoseconds.
+        """Runs the step until it has settled and torch.compile compiles no more; the times of the iterations in
+        nanoseconds.
 
         `first`: nothing of the step has run yet. Later batch sizes have only kernels and blocks of their own to find.
         Ends earlier where `run_deadline` has no time for another iteration and for what has to follow: one that is
@@ -44,12 +46,15 @@ class TrainingStep:
         times: list[int] = []
         deadline = perf_counter() + (_WARMUP_SECONDS if first else _LATER_WARMUP_SECONDS)
         least = 2 if first else 1
-        while not timing.is_warm(times, least=least + 1):
+        compilations = Compilations()
+        while not (timing.is_warm(times, least=least + 1) and compilations.quiet_steps >= least):
             self.device.synchronise()
             times += self.times(inputs, 1)
+            has_compiled, _ = compilations.step_ended()
+            deadline += times[-1] / 1e9 if has_compiled else 0
             after_each()
             is_slow = min(times) > SLOW_SECONDS * 1e9 or perf_counter() > deadline
-            if len(times) >= _MAX_WARMUP or (len(times) >= least and is_slow):
+            if len(times) >= _MAX_WARMUP or (len(times) >= least and is_slow and not has_compiled):
                 break
             if run_deadline is not None and not run_deadline.allows(3 * times[-1] / 1e9):
                 break
