@@ -353,13 +353,11 @@ class Builder {
 
   void add_activity(std::uint32_t activity) {
     const std::uint32_t call = recording_.activity_call()[activity];
-    const std::uint64_t begin = std::max(recording_.activity_start()[activity], iteration_.begin);
-    const std::uint64_t end = std::max(recording_.activity_end()[activity], begin);
+    const std::uint64_t started = std::max(recording_.activity_start()[activity], iteration_.begin);
     const CostKey key =
         call == kNone ? CostKey{} : analysis::owner_of_call(call, recording_, attribution_, walk_.tree());
     const bool kernel = static_cast<Activity>(recording_.activity_kind()[activity]) == Activity::kKernel;
     Task task = task_of(key, kernel ? Kind::kKernel : Kind::kCopy, recording_.activity_name()[activity]);
-    task.duration_ns = static_cast<std::int64_t>(end - begin);
     if (const auto asked = launches_.find(call); asked != launches_.end()) {
       task.operation = graph_.tasks[asked->second.task].operation;
     }
@@ -368,6 +366,11 @@ class Builder {
     const std::uint16_t place = resource(name, Resource::Type::kDevice);
     Stream& stream = streams_[place];
     const Stream before = stream;
+    // Where a kernel begins before the last one of its stream ends (programmatic dependent launch), the time of both
+    // together counts once.
+    const std::uint64_t begin = std::max(started, before.end);
+    const std::uint64_t end = std::max(recording_.activity_end()[activity], begin);
+    task.duration_ns = static_cast<std::int64_t>(end - begin);
     const TaskId id = append(task, place, stream.last);
     stream.end = end;
     activity_tasks_[activity] = id;

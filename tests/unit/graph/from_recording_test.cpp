@@ -104,6 +104,24 @@ TEST(GraphOfRecording, OperationsOfOneLineTakeTheirOwnMeans) {
   EXPECT_NEAR(static_cast<double>(graph.tasks[task_named(graph, "aten::b")].duration_ns), 11.004e6, 10);
 }
 
+TEST(GraphOfRecording, CountsOverlapsWithinAStreamOnce) {
+  RecordingBuilder builder;
+  builder.iteration(0, 20 * kMs);
+  const auto stack = builder.at("model.py", 5);
+  std::uint64_t at = kMs;
+  for (const char* name : {"first", "second", "third"}) {
+    const auto launch = builder.call({Call::kLaunch, at / 10, at / 10 + 1000, kNone, stack});
+    builder.activity({name, at, at + 3 * kMs, launch});
+    at += 2 * kMs;
+  }
+  builder.call({Call::kSynchronise, 2 * kMs, 8 * kMs, kNone, stack});
+  const Graph graph = graph_of(builder);
+  EXPECT_EQ(replayed_ns(graph), 20 * kMs);
+  EXPECT_EQ(graph.tasks[task_named(graph, "first")].duration_ns, 3 * kMs);
+  EXPECT_EQ(graph.tasks[task_named(graph, "second")].duration_ns, 2 * kMs);
+  EXPECT_EQ(start_of(graph, "third"), 6 * kMs);
+}
+
 TEST(GraphOfRecording, KernelsWaitForTheirLaunchAndTheirStream) {
   RecordingBuilder builder;
   builder.iteration(0, 20 * kMs);
