@@ -84,7 +84,8 @@ MemoryKnown write_memory(const Trace& trace, const std::vector<PendingMemory>& e
       std::ranges::any_of(own, [&](const PendingMemory& pending) { return trace.events[pending.event].total > 0; });
   std::ranges::stable_sort(own, {}, [&](const PendingMemory& pending) { return trace.events[pending.event].start; });
   Writer(trace, std::move(own), parts).run();
-  return has_totals ? MemoryKnown::kAll : MemoryKnown::kChanges;
+  // The CPU's totals are of what was allocated while memory was profiled: they begin at zero.
+  return has_totals && device != kNoNumber ? MemoryKnown::kAll : MemoryKnown::kChanges;
 }
 
 }  // namespace ridgeline::imports

@@ -12,7 +12,7 @@ namespace ridgeline::imports {
 
 enum class MemoryKnown : std::uint8_t {
   kNothing,
-  kChanges,  ///< old traces: without what was allocated before
+  kChanges,  ///< old traces, and the CPU's memory: without what was allocated before
   kAll,
 };
 
