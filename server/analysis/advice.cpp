@@ -165,6 +165,9 @@ std::vector<Advice> advise(const Profile& profile, const Predictor& predictor, i
   if (batch_size != profile.batch_size) {
     return found;  // the rest was measured at another batch size
   }
+  if (!profile.device && !has_all_kernels(profile)) {
+    return found;  // a line of the host may only wait for the device, of which nothing is known
+  }
   add_time_advice(profile, batch_size, found);
   add_peak_advice(profile, batch_size, found);
   if (!profile.device.has_value()) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/build_profile.h"
+#include "analysis/values/idle_cause.h"
 #include "commands/python_changes.h"
 #include "graph/from_recording.h"
 #include "profiling/what_if.h"
@@ -89,7 +90,7 @@ int what_if_trace(const TraceOptions& trace, WantedChanges wanted, const std::st
   if (!base.peak_known) {
     answer.peak_bytes = 0;
   }
-  const bool has_all_kernels = !profile.device || profile.device->idle_is_known();
+  const bool has_all_kernels = analysis::has_all_kernels(profile);
   std::vector<protocol::ChangeRequest> possible;
   for (const protocol::ChangeRequest& request : wanted.requests) {
     const bool is_possible = whatif::is_possible_on_graph(request, wanted.user_changes);

@@ -89,7 +89,7 @@ Observation is_not_saturated(const Profile& profile) {
 /// Part of the iteration in which the device, or on a CPU the operations, are at work; nothing where it is not known.
 std::optional<double> busy_share(const Profile& profile) {
   const double whole = profile.iteration.ms.value;
-  if (whole <= 0 || (profile.device && !profile.device->idle_is_known())) return std::nullopt;
+  if (whole <= 0 || !analysis::has_all_kernels(profile)) return std::nullopt;
   const double idle = profile.device ? profile.device->idle_ms : profile.iteration.between_operations_ms;
   return std::clamp(1 - idle / whole, 0.0, 1.0);
 }

@@ -27,6 +27,8 @@ using graph::TaskId;
 
 /// One launch of a graph in place of all.
 constexpr double kGraphLaunchNs = 10'000;
+/// Of the device's time, in graphs: with more there is nothing left to capture that would count.
+constexpr double kMostInGraphs = 0.5;
 /// What Python and inputs that are copied into place leave of the host's time.
 constexpr Guess kGraphHost = {0.1, 0.03, 0.0};
 /// Of a batch, what the training process itself has to do when another process loads it.
@@ -120,6 +122,24 @@ base::Result<Loading> loading_of(const ChangedGraph& changed) {
   return found;
 }
 
+/// The share of the device's time whose work calls that launch graphs asked for.
+double launched_as_graphs(const Graph& graph) {
+  std::vector<bool> in_graph(graph.tasks.size());
+  for (const graph::Dependency& dependency : graph.dependencies) {
+    const graph::Task& from = graph.tasks[dependency.from];
+    in_graph[dependency.to] =
+        in_graph[dependency.to] || (from.kind == Kind::kCall && mentions(graph.names[from.name], "graphlaunch"));
+  }
+  double all = 0;
+  double inside = 0;
+  for (TaskId id = 0; id < graph.tasks.size(); ++id) {
+    const auto ns = is_on_device(graph, id) ? static_cast<double>(graph.tasks[id].duration_ns) : 0;
+    all += ns;
+    inside += in_graph[id] ? ns : 0;
+  }
+  return all > 0 ? inside / all : 0;
+}
+
 bool is_upload(const Graph& graph, const graph::Task& task) {
   const std::string& name = graph.names[task.name];
   return task.kind == Kind::kCopy && (mentions(name, "htod") || mentions(name, "hosttodevice"));
@@ -149,6 +169,10 @@ base::Result<ChangedGraph> cuda_graphs(ChangedGraph changed, const Asked& asked)
   Graph& graph = changed.graph;
   if (!has_device(graph)) {
     return base::error("nothing of the step ran on a device");
+  }
+  if (launched_as_graphs(graph) > kMostInGraphs) {
+    return base::error(fmt::format("{:.0f} % of the device's work is launched as CUDA graphs already",
+                                   100 * launched_as_graphs(graph)));
   }
   const std::vector<bool> waits = device_waits(graph);
   for (TaskId id = 0; id < graph.tasks.size(); ++id) {

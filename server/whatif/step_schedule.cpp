@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/values/idle_cause.h"
 #include "graph/changes.h"
 #include "graph/from_recording.h"
 #include "simulate/schedule_analysis.h"
@@ -177,8 +178,7 @@ std::optional<graph::Graph> add_schedule(analysis::Profile& profile, const analy
   }
   const double bare_ms = profile.iteration.ms.value;
   graph::Graph graph = graph::graph_of(run->recording, input.scope, bare_ms * kNsPerMs);
-  const bool has_all_kernels = !profile.device || profile.device->idle_is_known();
-  auto schedule = has_all_kernels ? describe_schedule(graph) : std::nullopt;
+  auto schedule = analysis::has_all_kernels(profile) ? describe_schedule(graph) : std::nullopt;
   if (!schedule.has_value()) {
     return graph;
   }

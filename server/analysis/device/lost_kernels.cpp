@@ -39,12 +39,16 @@ bool launches_kernel(Call kind, std::string_view name) {
 /// Kernels by call; and how many, while the iterations run, are of no call that launches.
 struct Kernels {
   std::vector<bool> of_call;
+  std::vector<bool> has_activity;  ///< by call: of any kind
   std::size_t unlinked = 0;
 };
 
 Kernels kernels_of(const Recording& recording, const Iterations& iterations) {
-  Kernels kernels{std::vector<bool>(recording.call_name().size())};
+  Kernels kernels{std::vector<bool>(recording.call_name().size()), std::vector<bool>(recording.call_name().size())};
   for (std::size_t i = 0; i < recording.activity_kind().size(); ++i) {
+    if (recording.activity_call()[i] != kNone) {
+      kernels.has_activity[recording.activity_call()[i]] = true;
+    }
     if (static_cast<recording::Activity>(recording.activity_kind()[i]) != recording::Activity::kKernel) {
       continue;
     }
@@ -78,6 +82,10 @@ Launches count_launches(const Recording& recording) {
       captures = base::contains(name, "BeginCapture");
     }
     const std::uint64_t start = recording.call_start()[call];
+    if (base::contains(name, "GraphLaunch") && iterations.contain(start)) {
+      ++launches.graphs;
+      launches.graphs_without += kernels.has_activity[call] ? 0U : 1U;
+    }
     if (captures || !launches_kernel(static_cast<Call>(recording.call_kind()[call]), name) ||
         !iterations.contain(start)) {
       continue;
@@ -93,6 +101,7 @@ Launches count_launches(const Recording& recording) {
     without += outer_lost ? 1U : 0U;
   }
   launches.without_kernel = without - std::min(without, kernels.unlinked);
+  launches.graphs_without -= std::min(launches.graphs_without, kernels.unlinked);
   return launches;
 }
 

@@ -14,6 +14,12 @@ enum class IdleCause : std::uint8_t {
   kPauses,  ///< for long, the host runs no operation either: it waits, for instance for data, or does other work
 };
 
+/// Whether it is known what a device did, if it did anything: not where kernels were launched and not recorded.
+inline bool has_all_kernels(const Profile& profile) {
+  return profile.device ? profile.device->idle_is_known()
+                        : !is_imported(profile) || profile.environment.device != "cuda";
+}
+
 /// What takes at least half of the idle time. Nothing without a device, or where idle time is not known.
 inline std::optional<IdleCause> idle_cause(const Profile& profile) {
   if (!profile.device.has_value() || !profile.device->idle_is_known()) {

@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <string>
+
 #include "simulate/schedule_analysis.h"
 #include "simulate/simulate.h"
 #include "step_graph.h"
@@ -225,6 +228,10 @@ TEST(GraphChanges, CudaGraphsNeedAStepWithoutWaits) {
   const auto after = made(cuda_graphs, before, "", kNoFacts, Bound::kOptimistic);
   ASSERT_TRUE(after);
   EXPECT_EQ(length_of_step(after->graph), 10'000 + 3 * 10'000) << "one launch, and kernels without gaps";
+  Graph captured = before;
+  std::ranges::replace(captured.names, std::string("cudaLaunchKernel"), std::string("cudaGraphLaunch"));
+  EXPECT_THAT(reason(cuda_graphs, captured),
+              HasSubstr("100 % of the device's work is launched as CUDA graphs already"));
 }
 
 TEST(GraphChanges, ALineOrAModuleIsFaster) {
