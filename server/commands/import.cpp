@@ -79,6 +79,7 @@ void add_import_command(CLI::App& app, int& exit_code) {
       ->check(CLI::Range(1, analysis::kMaxBatchSize));
   command->add_option("--process", options->process,
                       "Process of a report of Nsight Systems that has several, instead of the one with most steps");
+  add_step_boundary_option(*command, options->step_boundary);
   add_report_options(*command, output);
   command->footer(
       "Examples:\n"

@@ -33,8 +33,22 @@ bool can_be_read(const std::string& path) {
   return true;
 }
 
-imports::ImportOptions import_options(const TraceOptions& options) {
+/// Prints why the trace cannot be read as `options` say, and what to do.
+base::Result<imports::StepBoundary, ExitCode> boundary_or_report(const TraceOptions& options) {
+  if (!can_be_read(options.trace)) {
+    return ExitCode{kExitUsage};
+  }
+  auto boundary = imports::parse_trace_boundary(options.step_boundary);
+  if (!boundary) {
+    print_error(boundary.error().message());
+    return ExitCode{kExitUsage};
+  }
+  return *std::move(boundary);
+}
+
+imports::ImportOptions import_options(const TraceOptions& options, imports::StepBoundary boundary) {
   imports::ImportOptions how;
+  how.boundary = std::move(boundary);
   how.trace_path = absolute_path(options.trace);
   how.project_root = options.project_root.empty() ? "" : absolute_path(options.project_root);
   how.current = absolute_path(".");
@@ -49,6 +63,12 @@ imports::ImportOptions import_options(const TraceOptions& options) {
 }
 
 }  // namespace
+
+void add_step_boundary_option(CLI::App& command, std::string& value) {
+  command.add_option("--step-boundary", value,
+                     "What ends a step of a trace: optimizer, dataloader, backward, none, the line where a function "
+                     "begins, as FILE:LINE, or the name of a range; default: found");
+}
 
 std::string absolute_path(const std::string& path) {
   std::error_code problem;
@@ -69,13 +89,14 @@ base::Result<analysis::RunInput, ExitCode> import_or_report(const TraceOptions& 
 }
 
 base::Result<ImportedRank, ExitCode> import_rank_or_report(const TraceOptions& options) {
-  if (!can_be_read(options.trace)) {
-    return ExitCode{kExitUsage};
+  const auto boundary = boundary_or_report(options);
+  if (!boundary) {
+    return boundary.error();
   }
   try {
-    imports::Trace trace = read_trace_file(options.trace, options.process, options.with_shapes);
+    imports::Trace trace = read_trace_file(options.trace, {options.process, *boundary}, options.with_shapes);
     analysis::TracedRank traced = imports::traced_rank(trace);
-    return ImportedRank{std::move(traced), imports::import_trace(std::move(trace), import_options(options))};
+    return ImportedRank{std::move(traced), imports::import_trace(std::move(trace), import_options(options, *boundary))};
   } catch (const imports::ImportError& error) {
     print_error(error.what());
     return ExitCode{kExitEntryFailed};
@@ -83,11 +104,13 @@ base::Result<ImportedRank, ExitCode> import_rank_or_report(const TraceOptions& o
 }
 
 base::Result<imports::RecordedStep, ExitCode> recorded_step_or_report(const TraceOptions& options) {
-  if (!can_be_read(options.trace)) {
-    return ExitCode{kExitUsage};
+  const auto boundary = boundary_or_report(options);
+  if (!boundary) {
+    return boundary.error();
   }
   try {
-    return imports::recorded_step(read_trace_file(options.trace, options.process, true), import_options(options));
+    return imports::recorded_step(read_trace_file(options.trace, {options.process, *boundary}, true),
+                                  import_options(options, *boundary));
   } catch (const imports::ImportError& error) {
     print_error(error.what());
     return ExitCode{kExitEntryFailed};

@@ -1,6 +1,7 @@
 // A trace from another profiler, for the commands that are given one.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,9 +21,13 @@ struct TraceOptions {
   int batch_size = 0;        ///< 0: unknown
   std::optional<std::uint32_t> process;
   std::vector<std::string> code;
-  bool with_shapes = false;  ///< read, where the trace has them
-  bool all_steps = false;    ///< imports::ImportOptions::all_steps
+  bool with_shapes = false;     ///< read, where the trace has them
+  bool all_steps = false;       ///< imports::ImportOptions::all_steps
+  std::string step_boundary{};  ///< the value of --step-boundary; empty: found
 };
+
+/// --step-boundary of commands that read traces.
+void add_step_boundary_option(CLI::App& command, std::string& value);
 
 /// Without links where they can be followed, and without a '/' at its end.
 std::string absolute_path(const std::string& path);

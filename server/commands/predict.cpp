@@ -40,6 +40,7 @@ struct PredictOptions {
   bool refine = false;
   double measure_seconds = 60;
   DeviceQuestion other_devices;
+  std::string step_boundary;  ///< of a trace
 
   analysis::Question question(std::uint64_t capacity_bytes) const {
     if (batch_size > 0) {
@@ -170,6 +171,7 @@ int predict_trace(const PredictOptions& options) {
   TraceOptions trace;
   trace.trace = options.request->entry;
   trace.project_root = options.request->project_root;
+  trace.step_boundary = options.step_boundary;
   return predict_devices_of_trace(trace, options.other_devices, *options.output);
 }
 
@@ -178,8 +180,8 @@ int run(const PredictOptions& options) {
   if (looks_like_trace(options.request->entry)) {
     return predict_trace(options);
   }
-  if (!other.recorded_on.empty() || other.recorded_batch_size > 0) {
-    print_error("--recorded-on and --recorded-batch-size need a trace of torch.profiler.");
+  if (!other.recorded_on.empty() || other.recorded_batch_size > 0 || !options.step_boundary.empty()) {
+    print_error("--recorded-on, --recorded-batch-size and --step-boundary need a trace of torch.profiler.");
     return kExitUsage;
   }
   const auto target = find_target_or_report(*options.request);
@@ -264,6 +266,7 @@ void add_predict_command(CLI::App& app, int& exit_code) {
       ->check(CLI::PositiveNumber)
       ->needs(make_fit);
   add_other_devices(*command, *question, options->other_devices);
+  add_step_boundary_option(*command, options->step_boundary);
   question->require_option(1);
   command->add_flag("--refine", options->refine,
                     "Also predict the batch size from operations that are timed at its shapes; profiles anew");

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "imports/import_error.h"
-#include "imports/nsys_report.h"
 #include "imports/read_trace.h"
 #include "store/foreign_tables.h"
 
@@ -35,7 +34,7 @@ imports::ByteSource bytes_of(const std::shared_ptr<std::ifstream>& file, std::st
 
 }  // namespace
 
-imports::Trace read_trace_file(const std::string& path, std::optional<std::uint32_t> process, bool inputs) {
+imports::Trace read_trace_file(const std::string& path, const imports::NsysOptions& nsys, bool inputs) {
   const auto file = std::make_shared<std::ifstream>(path, std::ios::binary);
   std::array<char, 16> first{};
   file->read(first.data(), first.size());
@@ -49,12 +48,12 @@ imports::Trace read_trace_file(const std::string& path, std::optional<std::uint3
   if (store::ForeignTables::is_sqlite(bytes)) {
     try {
       store::ForeignTables tables(path);
-      return imports::read_nsys(tables, {process});
+      return imports::read_nsys(tables, nsys);
     } catch (const store::ForeignTablesError& problem) {
       throw imports::ImportError(problem.what());
     }
   }
-  if (process.has_value()) {
+  if (nsys.process.has_value()) {
     throw imports::ImportError(
         "--process is for reports of Nsight Systems: a trace of torch.profiler has one process.");
   }

@@ -45,7 +45,8 @@ struct WhatIfOptions {
   std::vector<std::string> widths;  ///< changes too, but for their name, which is "set"
   std::vector<std::string> files;   ///< with changes that the user wrote
   std::optional<std::uint32_t> process;
-  bool attempt = false;  ///< try
+  std::string step_boundary;  ///< of a trace
+  bool attempt = false;       ///< try
   bool search = false;
   std::uint64_t memory_bytes = 0;  ///< 0: no limit
   double measure_seconds = 60;
@@ -255,7 +256,8 @@ int run_on_trace(const WhatIfOptions& options, WantedChanges wanted) {
   return what_if_trace({.trace = options.request->entry,
                         .project_root = options.request->project_root,
                         .process = options.process,
-                        .code = options.request->code},
+                        .code = options.request->code,
+                        .step_boundary = options.step_boundary},
                        std::move(wanted), worker::find_interpreter_here(options.request->python).path, *options.output);
 }
 
@@ -296,6 +298,10 @@ int run_on_entry(const WhatIfOptions& options, WantedChanges wanted) {
 
 int run(const WhatIfOptions& options) {
   const bool trace = looks_like_trace(options.request->entry);
+  if (!trace && !options.step_boundary.empty()) {
+    print_error("--step-boundary needs a trace: an entry point says itself what a step is.");
+    return kExitUsage;
+  }
   if (!options.cluster.file.empty()) return run_on_cluster(options, trace);
   if (!options.cluster.bucket_bytes.empty() || options.cluster.no_overlap) {
     print_error("--bucket-size and --no-overlap need --cluster.");
@@ -344,6 +350,7 @@ void add_what_if_command(CLI::App& app, int& exit_code) {
                       "A change of your own, as JSON or as Python, which is run: docs/user/what-if-traces.md; may be "
                       "repeated");
   command->add_option("--process", options->process, "Of a report of Nsight Systems with several: which process");
+  add_step_boundary_option(*command, options->step_boundary);
   command->add_flag("--try", options->attempt,
                     "Also run each change that applies, in turns with the unchanged step; no file is changed");
   command->add_flag("--search", options->search, "Find the best combination, and try the best three");

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "imports/autograd_node.h"
 #include "imports/range_phase.h"
 #include "imports/trace_stacks.h"
 
@@ -26,7 +27,6 @@ constexpr std::size_t kMaxSamples = std::size_t{1} << 22U;
 constexpr std::size_t kMaxFrames = 2048;
 constexpr std::uint64_t kRounding = 2000;  ///< error of old traces, in whole microseconds
 constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
-constexpr std::string_view kHooked = "autograd::engine::evaluate_function: ";
 
 Call kind_of_call(std::string_view name) {
   if (contains(name, "Synchronize")) {
@@ -42,10 +42,6 @@ struct Span {
   std::uint64_t start = 0;
   std::uint64_t end = 0;
 };
-
-bool is_autograd_node(const TraceEvent& event, std::string_view name) {
-  return name.starts_with(kHooked) || (event.number > 0 && event.sequence >= 0);
-}
 
 /// When threads other than `main` ran autograd's nodes: by time, without overlaps.
 std::vector<Span> backward_elsewhere(const Trace& trace, std::uint32_t main) {
@@ -69,7 +65,7 @@ std::vector<Span> backward_elsewhere(const Trace& trace, std::uint32_t main) {
 
 class Sweeper {
  public:
-  Sweeper(const Trace& trace, const TraceFiles& files, const std::unordered_set<std::uint32_t>& externals,
+  Sweeper(const Trace& trace, const TraceFiles& files, const std::unordered_set<std::uint64_t>& externals,
           RecordingParts& parts, TraceLosses& losses)
       : trace_(trace), externals_(externals), parts_(parts), stacks_(trace, files, parts), losses_(losses) {}
 
@@ -242,7 +238,7 @@ class Sweeper {
     const auto op = static_cast<std::uint32_t>(columns.op_name.size());
     const std::uint32_t parent = ops_.empty() ? kNone : ops_.back().op;
     const Scope scope = scope_of(event, parent);
-    const bool hooked = trace_.strings[event.name].starts_with(kHooked);
+    const bool hooked = trace_.strings[event.name].starts_with(kNodeWithHooks);
     const std::uint32_t stack = stack_of(event);
     columns.op_thread.push_back(thread_);
     columns.op_scope.push_back(static_cast<std::uint8_t>(scope));
@@ -254,7 +250,7 @@ class Sweeper {
     columns.op_sequence.push_back(hooked ? -1 : event.sequence);
     columns.op_forward_thread.push_back(scope == Scope::kBackward ? event.number : 0);
     ops_.push_back({columns.op_end.back(), op, stack});
-    if (event.external != kNoNumber && externals_.contains(event.external)) {
+    if (event.external != kNoId && externals_.contains(event.external)) {
       result_.op_of_external.try_emplace(event.external, op);
     }
   }
@@ -274,7 +270,7 @@ class Sweeper {
     const std::uint32_t begin = index == 0 ? 0 : parts_.columns.string_ends[index - 1];
     const std::string_view outer(reinterpret_cast<const char*>(parts_.columns.string_bytes.data()) + begin,
                                  parts_.columns.string_ends[index] - begin);
-    return outer.starts_with(kHooked) && outer.substr(kHooked.size()) == name;
+    return outer.starts_with(kNodeWithHooks) && outer.substr(kNodeWithHooks.size()) == name;
   }
 
   std::uint32_t stack_of(const TraceEvent& event) {
@@ -299,7 +295,7 @@ class Sweeper {
   }
 
   const Trace& trace_;
-  const std::unordered_set<std::uint32_t>& externals_;
+  const std::unordered_set<std::uint64_t>& externals_;
   RecordingParts& parts_;
   TraceStacks stacks_;
   TraceLosses& losses_;
@@ -316,7 +312,7 @@ class Sweeper {
 }  // namespace
 
 HostSweep sweep_host(const Trace& trace, const std::vector<std::uint32_t>& order, const TraceFiles& files,
-                     const std::unordered_set<std::uint32_t>& externals, RecordingParts& parts, TraceLosses& losses) {
+                     const std::unordered_set<std::uint64_t>& externals, RecordingParts& parts, TraceLosses& losses) {
   return Sweeper(trace, files, externals, parts, losses).run(order);
 }
 

@@ -22,7 +22,7 @@ struct PendingCall {
   std::uint32_t node = 0;
   std::uint64_t start = 0;
   std::uint64_t end = 0;
-  std::uint32_t correlation = kNoNumber;
+  std::uint64_t correlation = kNoId;
 };
 
 struct PendingMemory {
@@ -36,7 +36,7 @@ struct HostSweep {
   std::vector<PendingCall> calls;
   std::vector<PendingMemory> memory;
   std::vector<std::uint32_t> op_event;                              ///< of the trace, by op
-  std::unordered_map<std::uint32_t, std::uint32_t> op_of_external;  ///< of the requested external ids
+  std::unordered_map<std::uint64_t, std::uint32_t> op_of_external;  ///< of the requested external ids
   std::unordered_map<std::uint64_t, std::uint64_t> module_calls;    ///< instance → all calls
   bool has_python = false;                                          ///< functions, with the lines where they begin
   bool has_call_stacks = false;                                     ///< of ops, with the lines that ran
@@ -45,6 +45,6 @@ struct HostSweep {
 /// `order`: the trace's threads, that of the iterations first. Ops, stacks, instances and samples are added to `parts`;
 /// events that overlap are cut and counted in `losses`.
 HostSweep sweep_host(const Trace& trace, const std::vector<std::uint32_t>& order, const TraceFiles& files,
-                     const std::unordered_set<std::uint32_t>& externals, RecordingParts& parts, TraceLosses& losses);
+                     const std::unordered_set<std::uint64_t>& externals, RecordingParts& parts, TraceLosses& losses);
 
 }  // namespace ridgeline::imports

@@ -14,11 +14,14 @@
 
 #include <fmt/format.h>
 
+#include "imports/found_steps.h"
 #include "imports/host_sweep.h"
 #include "imports/import_error.h"
 #include "imports/import_warnings.h"
+#include "imports/impossible_times.h"
 #include "imports/recorded_keys.h"
 #include "imports/recording_parts.h"
+#include "imports/step_kernels.h"
 #include "imports/trace_activities.h"
 #include "imports/trace_memory.h"
 
@@ -34,6 +37,7 @@ class Importer {
   Importer(Trace trace, const ImportOptions& options) : trace_(std::move(trace)), options_(options) {}
 
   analysis::RunInput run() {
+    prepare();
     find_threads();
     const std::vector<std::string_view> names = file_names();
     const TraceFiles files(names, options_.project_root, options_.current, options_.exists);
@@ -55,11 +59,14 @@ class Importer {
     input.peak_known = memory == MemoryKnown::kAll;
     input.warnings = import_warnings({.source = trace_.source,
                                       .notes = trace_.notes,
+                                      .why_no_steps = has_steps_ ? "" : trace_.why_no_steps,
                                       .has_steps = has_steps_,
                                       .has_python = host_.has_python,
                                       .has_call_stacks = host_.has_call_stacks,
                                       .has_operations = !parts_.columns.op_name.empty(),
                                       .has_kernels = !parts_.columns.activity_kind.empty(),
+                                      .launches = launches(),
+                                      .whole_graphs = trace_.whole_graphs,
                                       .has_device = device_ != kNoNumber,
                                       .has_batch_size = options_.batch_size > 0,
                                       .guessed_files = files.guessed(),
@@ -89,6 +96,7 @@ class Importer {
       throw ImportError("The trace is damaged: " + what_damaged(trace_.damage, trace_.losses) +
                         ". Its steps may not be complete: record it again.");
     }
+    prepare();
     find_threads();
     const std::vector<std::string_view> names = file_names();
     sweep(TraceFiles(names, options_.project_root, options_.current, options_.exists));
@@ -105,6 +113,23 @@ class Importer {
 
  private:
   using Steps = std::vector<std::pair<std::uint64_t, std::uint64_t>>;  ///< start and end
+
+  void prepare() {
+    leave_out_impossible_times(trace_);
+    const auto is_step = [](const TraceEvent& event) { return event.kind == EventKind::kStep; };
+    const bool is_asked = options_.boundary.by != StepBoundary::By::kFound;
+    // The steps of a report were found when it was read, of one of its processes.
+    if (trace_.source == TraceSource::kNsightSystems || (!is_asked && std::ranges::any_of(trace_.events, is_step))) {
+      return;
+    }
+    for (TraceEvent& event : trace_.events) {
+      if (is_step(event)) event.kind = EventKind::kAnnotation;
+    }
+    StepSearch search = find_steps(trace_, step_events(trace_), options_.boundary);
+    check_steps(trace_, search, options_.boundary);
+    trace_.why_no_steps = std::move(search.why_none);
+    if (search.steps) add_steps(trace_, *search.steps);
+  }
 
   void sweep(const TraceFiles& files) {
     host_ = sweep_host(trace_, threads_, files, externals_of_activities(trace_), parts_, trace_.losses);
@@ -240,16 +265,32 @@ class Importer {
       const bool follows = apart.empty() || start >= apart.back().second;
       if (follows && apart.size() < kMaxIterations) {
         apart.emplace_back(start, end);
-        times_ns_.push_back(static_cast<double>(end - start));
       } else {
         ++trace_.losses.overlapping;
       }
     }
+    apart = with_kernels(std::move(apart));
+    for (const auto& [start, end] : apart) times_ns_.push_back(static_cast<double>(end - start));
     const bool choose = trace_.source == TraceSource::kNsightSystems && !options_.all_steps;
     for (const auto& [start, end] : choose ? typical(apart) : apart) {
       columns().iteration_start.push_back(start);
       columns().iteration_end.push_back(end);
     }
+  }
+
+  /// Without those whose kernels were lost, where others have theirs.
+  Steps with_kernels(Steps steps) {
+    const std::vector<bool> lost = steps_that_lost_kernels(columns(), steps);
+    Steps kept;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (!lost[i]) kept.push_back(steps[i]);
+    }
+    if (kept.size() < steps.size()) {
+      trace_.notes.push_back(
+          fmt::format("{} of the {} steps {} left out: records of their kernels were lost, which the other steps have.",
+                      steps.size() - kept.size(), steps.size(), steps.size() - kept.size() == 1 ? "is" : "are"));
+    }
+    return kept;
   }
 
   /// Ranges of a user may hold whatever lies between two steps, such as waits for data of very different lengths. The
@@ -288,7 +329,14 @@ class Importer {
     }
   }
 
-  /// The device that most activities are on; without any, the one with most bytes allocated; else kNoNumber, the CPU.
+  /// How many calls launched something on a device.
+  std::size_t launches() const {
+    return static_cast<std::size_t>(
+        std::ranges::count(parts_.columns.call_kind, static_cast<std::uint8_t>(recording::Call::kLaunch)));
+  }
+
+  /// The device that most activities are on; without any, the one with most bytes allocated; without that, the first
+  /// one if something was launched; else kNoNumber, the CPU.
   std::uint32_t busiest_device() const {
     std::map<std::uint32_t, std::uint64_t> used;
     for (const std::uint32_t device : parts_.columns.activity_device) {
@@ -301,6 +349,9 @@ class Importer {
           used[event.device] += static_cast<std::uint64_t>(std::max<std::int64_t>(event.bytes, 0));
         }
       }
+    }
+    if (used.empty() && launches() > 0) {
+      return trace_.devices.empty() ? 0 : trace_.devices.front().index;
     }
     return used.empty() ? kNoNumber
                         : std::ranges::max_element(used, {}, [](const auto& entry) { return entry.second; })->first;

@@ -6,6 +6,7 @@
 
 #include "analysis/values/input.h"
 #include "imports/recorded_step.h"
+#include "imports/step_boundary.h"
 #include "imports/trace.h"
 #include "imports/trace_files.h"
 
@@ -19,6 +20,7 @@ struct ImportOptions {
   int batch_size = 0;               ///< 0: unknown
   std::vector<std::string> code{};  ///< packages whose lines have figures, too, as they are imported
   bool all_steps = false;           ///< also those that are far from the one in the middle
+  StepBoundary boundary{};          ///< of a trace of torch.profiler
 };
 
 /// One run whose bare times are the recorded ones. The warnings say what the trace does not contain, and what of it

@@ -26,12 +26,21 @@ const char* memory_warning(MemoryKnown memory) {
          "gradients and inputs.";
 }
 
+std::string lost_kernels(std::uint64_t launches) {
+  return fmt::format(
+      "None of the {} launches has a kernel in the file: the records of the device were lost or not written, so "
+      "nothing "
+      "is known of what it did, nor how long it was idle.",
+      launches);
+}
+
 void add_losses(const TraceLosses& losses, std::vector<std::string>& warnings) {
   const auto add = [&](std::uint64_t count, const char* what) {
     if (count > 0) {
       warnings.push_back(fmt::format("{} event{} of the trace {}.", count, count == 1 ? "" : "s", what));
     }
   };
+  add(losses.before_zero, "with a time before zero: the times are shifted to begin there");
   add(losses.overlapping, "overlapping others of the same thread, cut");
   add(losses.too_many, "beyond the limits of an import, left out");
   add(losses.too_deep, "nested too deeply, their time on the function at the deepest level that is told apart");
@@ -59,11 +68,13 @@ std::string origin(TraceSource source) {
 }
 
 std::vector<std::string> of_torch_profiler(const TraceContents& contents) {
-  std::vector<std::string> warnings;
+  std::vector<std::string> warnings = contents.notes;
   if (!contents.has_steps) {
-    warnings.emplace_back(
-        "The trace has no steps (schedule, and profiler.step() after each iteration): all of it is shown as one "
-        "iteration.");
+    warnings.push_back(
+        fmt::format("The trace has no steps (schedule, and profiler.step() after each iteration), and {}: all of it is "
+                    "shown as one "
+                    "iteration. Use --step-boundary to say what ends a step.",
+                    contents.why_no_steps));
   }
   if (contents.has_python) {
     warnings.emplace_back(
@@ -79,7 +90,9 @@ std::vector<std::string> of_torch_profiler(const TraceContents& contents) {
         "Use --project-root to say where your files are.",
         contents.project_root));
   }
-  if (contents.has_device && !contents.has_kernels) {
+  if (contents.launches > 0 && !contents.has_kernels) {
+    warnings.push_back(lost_kernels(contents.launches));
+  } else if (contents.has_device && !contents.has_kernels) {
     warnings.emplace_back(
         "The trace has no kernels (ProfilerActivity.CUDA), so nothing but memory is known about the device.");
   }
@@ -90,9 +103,15 @@ std::vector<std::string> of_torch_profiler(const TraceContents& contents) {
 std::vector<std::string> of_nsight_systems(const TraceContents& contents) {
   std::vector<std::string> warnings = contents.notes;
   if (!contents.has_steps) {
+    warnings.push_back(
+        "The report has no steps (torch.cuda.nvtx.range_push(f\"step {i}\") before each and range_pop() after it), "
+        "and " +
+        contents.why_no_steps + ": all of it is shown as one iteration. Use --step-boundary to say what ends a step.");
+  }
+  if (contents.whole_graphs > 0) {
     warnings.emplace_back(
-        "The report has no steps (torch.cuda.nvtx.range_push(f\"step {i}\") before each and range_pop() after it): all "
-        "of it is shown as one iteration.");
+        "CUDA graphs were traced as a whole: each is shown as one kernel, and nothing is known of the kernels in it. "
+        "Record with nsys profile --cuda-graph-trace=node to see these.");
   }
   warnings.emplace_back(
       "A report of Nsight Systems has neither Python stacks nor the allocator's events: nothing can be attributed to "
@@ -102,7 +121,9 @@ std::vector<std::string> of_nsight_systems(const TraceContents& contents) {
         "The report has no operations of PyTorch: run the steps inside torch.autograd.profiler.emit_nvtx() to see "
         "them.");
   }
-  if (!contents.has_kernels) {
+  if (contents.launches > 0 && !contents.has_kernels) {
+    warnings.push_back(lost_kernels(contents.launches));
+  } else if (!contents.has_kernels) {
     warnings.emplace_back("The report has no kernels (nsys profile --trace cuda,nvtx).");
   }
   return warnings;

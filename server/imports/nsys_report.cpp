@@ -4,19 +4,19 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "imports/found_steps.h"
 #include "imports/import_error.h"
 #include "imports/nsys_backward.h"
 #include "imports/nsys_rows.h"
-#include "imports/nsys_steps.h"
 #include "imports/nsys_text.h"
 
 namespace ridgeline::imports {
@@ -31,10 +31,8 @@ constexpr std::size_t kMostNamed = 8;  ///< processes that a sentence names
 struct Part {
   std::vector<std::uint32_t> events;
   std::vector<std::uint32_t> ranges;  ///< of users
-  std::vector<std::uint32_t> calls;
-  std::vector<std::uint32_t> activities;  ///< by time
-  std::vector<std::uint32_t> kernels;     ///< by time
-  std::optional<NsysSteps> steps;
+  std::vector<std::uint32_t> activities;
+  StepSearch search;
 };
 
 class Reader {
@@ -48,11 +46,13 @@ class Reader {
     if (parts_.size() > 1 || options_.process.has_value()) {
       note_choice(process);
     }
-    const std::optional<NsysSteps> steps = std::move(part.steps);
+    check_steps(from_, part.search, options_.boundary);
+    std::optional<FoundSteps> steps = std::move(part.search.steps);
     copy(part, steps);
+    to_.why_no_steps = part.search.why_none;
     if (steps.has_value()) {
-      add_steps(*steps);
-      to_.notes.push_back(steps->how);
+      steps->thread = thread_of(steps->thread);
+      add_steps(to_, *steps);
     }
     if (const std::optional<std::uint32_t> main = main_thread(steps)) {
       to_.main_thread = *main;
@@ -76,9 +76,7 @@ class Reader {
       const TraceEvent& event = from_.events[i];
       Part& part = *of_thread[event.thread];
       part.events.push_back(i);
-      if (event.kind == EventKind::kCall) part.calls.push_back(i);
       if (is_on_device(event.kind)) part.activities.push_back(i);
-      if (event.kind == EventKind::kKernel) part.kernels.push_back(i);
     }
     for (const std::uint32_t range : rows_.user_ranges) {
       of_thread[from_.events[range].thread]->ranges.push_back(range);
@@ -86,19 +84,23 @@ class Reader {
     const bool on_device = std::ranges::any_of(all, [](const auto& entry) { return !entry.second.activities.empty(); });
     for (auto& [process, part] : all) {
       if (!part.events.empty() && (!on_device || !part.activities.empty())) {
-        const auto start = [&](std::uint32_t event) { return from_.events[event].start; };
-        std::ranges::stable_sort(part.kernels, {}, start);
-        part.steps = steps_of_ranges(from_, part.ranges);
-        if (!part.steps.has_value()) {
-          part.steps = steps_of_kernels(from_, part.kernels, part.calls);
-        }
         parts_.emplace(process, std::move(part));
       }
     }
+    search_steps();
     if (parts_.empty()) {
       throw ImportError(
           "The report has no events that an import reads: nothing ran while Nsight Systems recorded, or neither CUDA "
           "nor NVTX was traced (nsys profile --trace cuda,nvtx).");
+    }
+  }
+
+  void search_steps() {
+    for (auto& [process, part] : parts_) {
+      const std::set<std::uint32_t> of_users(part.ranges.begin(), part.ranges.end());
+      StepEvents events = step_events(from_, part.events);
+      std::erase_if(events.ranges, [&](std::uint32_t index) { return !of_users.contains(index); });
+      part.search = find_steps(from_, events, options_.boundary);
     }
   }
 
@@ -114,7 +116,7 @@ class Reader {
     }
     const auto key = [](const auto& entry) {
       const Part& part = entry.second;
-      return std::pair(part.steps.has_value() ? part.steps->spans.size() : 0, part.activities.size());
+      return std::pair(part.search.steps ? part.search.steps->spans.size() : 0, part.activities.size());
     };
     return std::ranges::max_element(parts_, {}, key)->first;
   }
@@ -149,9 +151,10 @@ class Reader {
   // ---- the chosen process ------------------------------------------------------------------------------------------
 
   /// Moves its events to the result, without the ranges that mark the steps or hold whole ones.
-  void copy(const Part& part, const std::optional<NsysSteps>& steps) {
+  void copy(const Part& part, const std::optional<FoundSteps>& steps) {
     to_.source = from_.source;
     to_.losses = from_.losses;
+    to_.whole_graphs = from_.whole_graphs;
     to_.strings = std::move(from_.strings);
     to_.devices = std::move(from_.devices);
     thread_.assign(from_.threads.size(), kNoNumber);
@@ -184,7 +187,7 @@ class Reader {
     return thread_[thread];
   }
 
-  static bool holds_a_step(const TraceEvent& event, const NsysSteps& steps) {
+  static bool holds_a_step(const TraceEvent& event, const FoundSteps& steps) {
     if (event.kind != EventKind::kAnnotation || event.thread != steps.thread) {
       return false;
     }
@@ -195,7 +198,7 @@ class Reader {
 
   /// Ranges that count the steps get the name that they have in all steps: "data copy in 12" is "data copy in". Not
   /// those that are there in each step ("layer 3").
-  std::unordered_map<std::uint32_t, std::uint32_t> uncounted(const Part& part, const std::optional<NsysSteps>& steps) {
+  std::unordered_map<std::uint32_t, std::uint32_t> uncounted(const Part& part, const std::optional<FoundSteps>& steps) {
     std::unordered_map<std::uint32_t, std::uint32_t> names;
     const std::size_t count = steps.has_value() ? steps->spans.size() : 0;
     std::unordered_map<std::uint32_t, std::size_t> times;
@@ -232,22 +235,10 @@ class Reader {
     return static_cast<std::uint32_t>(to_.strings.size() - 1);
   }
 
-  /// An odd number, of which one is in the middle by duration: the first of an even number warms up as a rule.
-  void add_steps(const NsysSteps& steps) {
-    const std::uint32_t thread = thread_of(steps.thread);
-    for (std::size_t i = steps.spans.size() % 2 == 0 ? 1 : 0; i < steps.spans.size(); ++i) {
-      TraceEvent step;
-      step.kind = EventKind::kStep;
-      step.thread = thread;
-      std::tie(step.start, step.end) = steps.spans[i];
-      to_.events.push_back(step);
-    }
-  }
-
-  /// The steps', else the one with most calls.
-  std::optional<std::uint32_t> main_thread(const std::optional<NsysSteps>& steps) {
+  /// That of the steps, whose thread is one of the result, else the one with most calls.
+  std::optional<std::uint32_t> main_thread(const std::optional<FoundSteps>& steps) {
     if (steps.has_value()) {
-      return thread_of(steps->thread);
+      return steps->thread;
     }
     std::vector<std::size_t> calls(to_.threads.size());
     for (const TraceEvent& event : to_.events) {
@@ -278,9 +269,9 @@ class Reader {
 
 /// Every table that is read may be missing, but not all.
 void check_origin(const ForeignTables& tables) {
-  static constexpr std::array<std::string_view, 5> kRead = {"CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL",
-                                                            "CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET",
-                                                            "NVTX_EVENTS"};
+  static constexpr std::array<std::string_view, 6> kRead = {
+      "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+      "CUPTI_ACTIVITY_KIND_MEMCPY",  "CUPTI_ACTIVITY_KIND_MEMSET", "NVTX_EVENTS"};
   static constexpr std::array<std::string_view, 4> kOther = {"META_DATA_EXPORT", "EXPORT_META_DATA", "TARGET_INFO_GPU",
                                                              "ENUM_NSYS_EVENT_TYPE"};
   const auto has = [&](std::string_view table) { return tables.has(table); };

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "imports/read_trace.h"
+#include "imports/step_boundary.h"
 #include "imports/trace.h"
 #include "store/foreign_tables.h"
 
@@ -13,10 +14,11 @@ namespace ridgeline::imports {
 
 struct NsysOptions {
   std::optional<std::uint32_t> process{};  ///< the one that is read, of several; none: that with most steps
+  StepBoundary boundary{};
 };
 
 /// What is read of one process: CUDA's calls, kernels, copies and synchronisations, and NVTX ranges. Every table and
-/// every column may be missing, since versions differ. The steps are found as in nsys_steps.h. Throws ImportError for
+/// every column may be missing, since versions differ. The steps are those of find_steps(). Throws ImportError for
 /// files that are none of Nsight Systems, have nothing of that, are damaged, or have more events than `limits`.
 Trace read_nsys(store::ForeignTables& tables, const NsysOptions& options = {}, const TraceLimits& limits = {});
 

@@ -31,6 +31,11 @@ std::uint32_t small(std::optional<std::int64_t> value, std::uint32_t otherwise) 
   return value.has_value() && *value >= 0 && *value < kNoNumber ? static_cast<std::uint32_t>(*value) : otherwise;
 }
 
+/// A number of calls and what they launch.
+std::uint64_t id(std::optional<std::int64_t> value) {
+  return value.has_value() && *value >= 0 ? static_cast<std::uint64_t>(*value) : kNoId;
+}
+
 /// Bytes that are no UTF-8 become question marks: the rest of an import relies on texts that JSON can hold.
 std::string utf8(std::string_view text) {
   std::string result(text);
@@ -67,6 +72,7 @@ class RowReader {
     read_ranges();
     read_calls();
     read_kernels();
+    read_graphs();
     read_copies();
     read_sets();
     read_synchronisations();
@@ -202,7 +208,7 @@ class RowReader {
       event.kind = EventKind::kCall;
       event.name = call_text(text_of(row.integer(2)));
       event.thread = thread(row.integer(3));
-      event.correlation = small(row.integer(4), kNoNumber);
+      event.correlation = id(row.integer(4));
       calls_.insert(key_of(event));
       add(event);
     });
@@ -216,7 +222,7 @@ class RowReader {
     return found->second;
   }
 
-  std::pair<std::uint64_t, std::uint32_t> process_and_correlation(const TraceEvent& event) const {
+  std::pair<std::uint64_t, std::uint64_t> process_and_correlation(const TraceEvent& event) const {
     return {process_of(rows_.trace.threads[event.thread]), event.correlation};
   }
 
@@ -233,7 +239,7 @@ class RowReader {
       TraceEvent event;
       event.kind = EventKind::kCall;
       event.thread = thread(row.integer(2));
-      event.correlation = small(row.integer(3), kNoNumber);
+      event.correlation = id(row.integer(3));
       const bool of_stream = small(row.integer(4), kNoEvent) != kNoEvent;
       const std::uint32_t cuda_event = small(row.integer(5), kNoEvent);
       const bool of_event = cuda_event != kNoEvent && cuda_event != 0;
@@ -253,7 +259,7 @@ class RowReader {
   bool set_activity(TraceEvent& event, const ForeignRow& row) {
     event.device = small(row.integer(2), 0);
     event.stream = small(row.integer(3), 0);
-    event.correlation = small(row.integer(4), kNoNumber);
+    event.correlation = id(row.integer(4));
     if (!set_times(event, row.integer(0), row.integer(1))) {
       return false;
     }
@@ -277,6 +283,20 @@ class RowReader {
           event.name = text_of(row.integer(column));
         }
         add(event);
+      }
+    });
+  }
+
+  /// Graphs that were traced as a whole, which Nsight Systems does unless it is told otherwise: each launch is one
+  /// activity, as a kernel is.
+  void read_graphs() {
+    tables_.read("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", activity_columns({"graphId"}), [&](const ForeignRow& row) {
+      TraceEvent event;
+      event.kind = EventKind::kKernel;
+      if (set_activity(event, row)) {
+        event.name = text(fmt::format("CUDA graph {}", row.integer(6).value_or(0)));
+        add(event);
+        ++rows_.trace.whole_graphs;
       }
     });
   }

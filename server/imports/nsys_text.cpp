@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <vector>
 
 #include "base/text.h"
+#include "imports/range_words.h"
 
 namespace ridgeline::imports {
 
@@ -15,7 +15,6 @@ namespace {
 using base::contains;
 
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
-bool is_letter(char letter) { return std::isalpha(static_cast<unsigned char>(letter)) != 0; }
 
 /// What emit_nvtx() appends to the name, each with a value behind it.
 constexpr std::array<std::string_view, 4> kAppended = {", seq = ", ", op_id = ", ", sizes = ", ", input_op_ids = "};
@@ -45,20 +44,6 @@ bool is_node_name(std::string_view name) {
     name.remove_suffix(1);
   }
   return name.ends_with("Backward");
-}
-
-/// Of letters, in lower case.
-std::vector<std::string> words_of(std::string_view text) {
-  std::vector<std::string> words;
-  bool inside = false;
-  for (const char letter : text) {
-    if (is_letter(letter)) {
-      if (!inside) words.emplace_back();
-      words.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-    }
-    inside = is_letter(letter);
-  }
-  return words;
 }
 
 template <std::size_t N>
@@ -118,19 +103,27 @@ bool has_counter(std::string_view text) {
 }
 
 bool names_a_step(std::string_view family) {
-  static constexpr std::array<std::string_view, 9> kSteps = {
-      "step", "iter", "iteration", "itr", "batch", "minibatch", "trainstep", "trainingstep", "profilerstep"};
-  static constexpr std::array<std::string_view, 22> kParts = {
-      "optimizer", "optimiser", "optim",   "opt",        "scheduler", "sched",    "lr",       "data",
-      "copy",      "load",      "loading", "loader",     "forward",   "fwd",      "backward", "bwd",
-      "val",       "valid",     "eval",    "validation", "test",      "inference"};
-  const std::vector<std::string> words = words_of(family);
-  return has_any(words, kSteps) && !has_any(words, kParts);
+  static constexpr std::array<std::string_view, 7> kSteps = {"step",      "iter",         "iteration",   "itr",
+                                                             "trainstep", "trainingstep", "profilerstep"};
+  static constexpr std::array<std::string_view, 2> kBatches = {"batch", "minibatch"};
+  /// With "batch": "batch norm" and "next batch" are parts of a step.
+  static constexpr std::array<std::string_view, 14> kOfBatches = {"train", "training", "run",       "process", "epoch",
+                                                                  "mini",  "batch",    "loop",      "global",  "pl",
+                                                                  "fit",   "profile",  "minibatch", "number"};
+  static constexpr std::array<std::string_view, 27> kParts = {
+      "optimizer", "optimiser", "optim",   "opt",        "scheduler", "sched",     "lr",       "data",  "dataloader",
+      "copy",      "load",      "loading", "loader",     "forward",   "fwd",       "backward", "bwd",   "get",
+      "val",       "valid",     "eval",    "validation", "test",      "inference", "next",     "fetch", "time"};
+  const std::vector<std::string> words = range_words(family);
+  const bool is_batch = has_any(words, kBatches) && std::ranges::all_of(words, [&](const std::string& word) {
+                          return std::ranges::find(kOfBatches, word) != kOfBatches.end();
+                        });
+  return (is_batch || has_any(words, kSteps)) && !has_any(words, kParts);
 }
 
 bool names_an_epoch(std::string_view family) {
   static constexpr std::array<std::string_view, 2> kEpochs = {"epoch", "epochs"};
-  return has_any(words_of(family), kEpochs);
+  return has_any(range_words(family), kEpochs);
 }
 
 std::string_view call_name(std::string_view text) {

@@ -8,6 +8,7 @@
 namespace ridgeline::imports {
 
 inline constexpr std::uint32_t kNoNumber = 0xffffffffU;
+inline constexpr std::uint64_t kNoId = ~std::uint64_t{0};
 
 /// From the outside in, for events that begin and end at the same times.
 enum class EventKind : std::uint8_t { kStep, kPython, kAnnotation, kOp, kCall, kMemory, kKernel, kCopy, kSet };
@@ -19,12 +20,12 @@ constexpr bool is_on_device(EventKind kind) { return kind >= EventKind::kKernel;
 struct TraceEvent {
   std::uint64_t start = 0;
   std::uint64_t end = 0;
-  std::uint32_t name = 0;                 ///< string
-  std::uint32_t thread = 0;               ///< index into Trace::threads
-  std::uint32_t external = kNoNumber;     ///< "External id" where it is that of the op
-  std::uint32_t correlation = kNoNumber;  ///< of calls and what they ask for
-  std::uint32_t device = 0;               ///< of memory, kernels, copies
-  std::uint32_t stream = 0;               ///< of kernels and copies; of Python: the number of its module
+  std::uint64_t external = kNoId;     ///< "External id" where it is that of the op
+  std::uint64_t correlation = kNoId;  ///< of calls and what they ask for
+  std::uint32_t name = 0;             ///< string
+  std::uint32_t thread = 0;           ///< index into Trace::threads
+  std::uint32_t device = 0;           ///< of memory, kernels, copies
+  std::uint32_t stream = 0;           ///< of kernels and copies; of Python: the number of its module
   std::int64_t sequence = -1;
   std::uint64_t number = 0;    ///< of ops: "Fwd thread id"; of memory: the address; of copies: bytes
   std::int64_t bytes = 0;      ///< of memory: negative where it was freed
@@ -62,6 +63,7 @@ struct TraceDevice {
 /// How many events of the trace could not be used, or not entirely.
 struct TraceLosses {
   std::uint64_t without_time = 0;  ///< no ts, or one that is no time
+  std::uint64_t before_zero = 0;   ///< read, and all times shifted
   std::uint64_t negative = 0;      ///< ends before it begins
   std::uint64_t overlapping = 0;   ///< ended after the enclosing event: cut there
   std::uint64_t too_many = 0;      ///< beyond the bounds
@@ -97,6 +99,8 @@ struct Trace {
   std::uint64_t base_ns = 0;                 ///< to be added to times, for those since 1970
   TraceLosses losses;
   TraceDamage damage;
+  std::uint64_t whole_graphs = 0;  ///< CUDA graphs that were traced as one activity each
+  std::string why_no_steps;        ///< part of a sentence, where it was looked for steps and none were found
   std::vector<std::string> notes;  ///< sentences for the user: what was chosen of the file, and how
 };
 

@@ -23,9 +23,9 @@ class ActivityWriter {
       : trace_(trace), host_(host), parts_(parts), to_(parts.columns) {}
 
   void run() {
-    std::unordered_map<std::uint32_t, std::uint32_t> by_correlation;
+    std::unordered_map<std::uint64_t, std::uint32_t> by_correlation;
     for (std::uint32_t i = 0; i < host_.calls.size(); ++i) {
-      if (host_.calls[i].correlation != kNoNumber) {
+      if (host_.calls[i].correlation != kNoId) {
         by_correlation.try_emplace(host_.calls[i].correlation, i);
       }
     }
@@ -49,20 +49,20 @@ class ActivityWriter {
   };
 
   /// The call that launched an activity. Where the trace has its op only, a call that takes no time at the op's start.
-  std::uint32_t call_of(const TraceEvent& event, std::unordered_map<std::uint32_t, std::uint32_t>& by_correlation) {
+  std::uint32_t call_of(const TraceEvent& event, std::unordered_map<std::uint64_t, std::uint32_t>& by_correlation) {
     const auto found = by_correlation.find(event.correlation);
-    if (event.correlation != kNoNumber && found != by_correlation.end()) {
+    if (event.correlation != kNoId && found != by_correlation.end()) {
       return found->second;
     }
     const auto op = host_.op_of_external.find(event.external);
-    if (event.external == kNoNumber || op == host_.op_of_external.end()) {
+    if (event.external == kNoId || op == host_.op_of_external.end()) {
       return kNone;
     }
     host_.calls.push_back({to_.op_thread[op->second], recording::Call::kOther, parts_.text("not recorded"), op->second,
                            to_.op_node[op->second], to_.op_start[op->second], to_.op_start[op->second],
                            event.correlation});
     const auto call = static_cast<std::uint32_t>(host_.calls.size() - 1);
-    if (event.correlation != kNoNumber) {
+    if (event.correlation != kNoId) {
       by_correlation.emplace(event.correlation, call);
     }
     return call;
@@ -125,16 +125,16 @@ class ActivityWriter {
 
 }  // namespace
 
-std::unordered_set<std::uint32_t> externals_of_activities(const Trace& trace) {
-  std::unordered_set<std::uint32_t> calls;
+std::unordered_set<std::uint64_t> externals_of_activities(const Trace& trace) {
+  std::unordered_set<std::uint64_t> calls;
   for (const TraceEvent& event : trace.events) {
-    if (event.kind == EventKind::kCall && event.correlation != kNoNumber) {
+    if (event.kind == EventKind::kCall && event.correlation != kNoId) {
       calls.insert(event.correlation);
     }
   }
-  std::unordered_set<std::uint32_t> externals;
+  std::unordered_set<std::uint64_t> externals;
   for (const TraceEvent& event : trace.events) {
-    if (is_on_device(event.kind) && event.external != kNoNumber && !calls.contains(event.correlation)) {
+    if (is_on_device(event.kind) && event.external != kNoId && !calls.contains(event.correlation)) {
       externals.insert(event.external);
     }
   }

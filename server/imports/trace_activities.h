@@ -11,7 +11,7 @@
 namespace ridgeline::imports {
 
 /// External ids of the ops whose activities have no call in the trace.
-std::unordered_set<std::uint32_t> externals_of_activities(const Trace& trace);
+std::unordered_set<std::uint64_t> externals_of_activities(const Trace& trace);
 
 /// Writes the calls of `host`, by thread and time, and the activities, by time. An activity without a call gets one
 /// that takes no time, at the start of its op, which is added to `host`.

@@ -94,7 +94,8 @@ void TraceBuilder::set_text(Field field, std::string_view value) {
 void TraceBuilder::set_number(Field field, const Number& value) {
   if (field == Field::kTime) {
     seen_.has_time = true;
-    seen_.bad_time = seen_.bad_time || value.negative || !to_ns(value, seen_.ts);
+    seen_.is_before_zero = value.negative;
+    seen_.bad_time = seen_.bad_time || !to_ns(value, seen_.ts);
   } else if (field == Field::kDuration) {
     seen_.negative = value.negative;
     seen_.bad_time = seen_.bad_time || !to_ns(value, seen_.duration);
@@ -131,10 +132,10 @@ void TraceBuilder::set_argument(Field field, const Number& value) {
   const std::uint64_t whole = value.unsigned_below(kMost) ? value.magnitude : 0;
   switch (field) {
     case Field::kExternal:
-      event_.external = small(value, kNoNumber);
+      event_.external = value.unsigned_below(kNoId) ? value.magnitude : kNoId;
       break;
     case Field::kCorrelation:
-      event_.correlation = small(value, kNoNumber);
+      event_.correlation = value.unsigned_below(kNoId) ? value.magnitude : kNoId;
       break;
     case Field::kSequence:
       event_.sequence = value.unsigned_below(kMost) ? static_cast<std::int64_t>(whole) : -1;
@@ -239,7 +240,7 @@ void TraceBuilder::finish_event() {
 
 /// The beginning of an event, which is then one that ends at once, or the end.
 void TraceBuilder::add_mark() {
-  if (!seen_.has_time || seen_.bad_time) {
+  if (!seen_.has_time || seen_.bad_time || seen_.is_before_zero) {
     ++trace_.losses.without_time;
     return;
   }
@@ -266,8 +267,13 @@ void TraceBuilder::add_mark() {
 void TraceBuilder::add_event(EventKind kind, std::uint32_t thread) {
   event_.kind = kind;
   event_.thread = thread;
-  event_.start = seen_.ts;
-  event_.end = seen_.ts + (kind == EventKind::kMemory ? 0 : seen_.duration);
+  // Modulo 2⁶⁴, until take() shifts all.
+  event_.start = seen_.is_before_zero ? 0 - seen_.ts : seen_.ts;
+  event_.end = event_.start + (kind == EventKind::kMemory ? 0 : seen_.duration);
+  if (seen_.is_before_zero) {
+    ++trace_.losses.before_zero;
+    earliest_ = std::max(earliest_, seen_.ts);
+  }
   if (kind == EventKind::kMemory) {
     event_.device = seen_.on_device ? event_.device : kNoNumber;
   } else if (kind == EventKind::kPython) {
@@ -290,7 +296,7 @@ void TraceBuilder::add_event(EventKind kind, std::uint32_t thread) {
 /// Of a kernel or a copy.
 void TraceBuilder::finish_device_fields() {
   // Up to torch 2.4, and later where no op is linked, that is the correlation again, and an op's only by chance.
-  event_.external = event_.external == event_.correlation ? kNoNumber : event_.external;
+  event_.external = event_.external == event_.correlation ? kNoId : event_.external;
   if (!seen_.has_device) {
     event_.device = static_cast<std::uint32_t>(seen_.process & 0xffffU);
   }
@@ -310,6 +316,13 @@ Trace TraceBuilder::take() {
   trace_.losses.too_many += strings_.lost();
   trace_.damage.not_utf8 = strings_.replaced();
   trace_.damage.unpaired = pair_marks(std::move(marks_), trace_);
+  if (earliest_ > 0) {
+    for (TraceEvent& event : trace_.events) {
+      event.start += earliest_;
+      event.end += earliest_;
+    }
+    trace_.base_ns -= earliest_;
+  }
   return std::move(trace_);
 }
 

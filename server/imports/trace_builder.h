@@ -57,6 +57,7 @@ class TraceBuilder {
     std::uint64_t duration = 0;
     bool has_time = false;
     bool bad_time = false;
+    bool is_before_zero = false;
     bool negative = false;
     bool has_device = false;
     bool has_stream = false;
@@ -77,7 +78,8 @@ class TraceBuilder {
   TraceCollective collective_;  ///< of the event, where `call` or `group` is set
   TraceInputs inputs_;          ///< of the event, where `sizes` is set
   Seen seen_;
-  bool legacy_ = false;  ///< has processes of the profiler before Kineto
+  std::uint64_t earliest_ = 0;  ///< how long before zero
+  bool legacy_ = false;         ///< has processes of the profiler before Kineto
   TraceStrings strings_;
   std::vector<SpanMark> marks_;
   std::unordered_map<std::uint64_t, std::uint32_t> threads_;

@@ -215,6 +215,14 @@ TEST(ImportTrace, TakesTheCpusMemoryWithoutADevice) {
   EXPECT_EQ(profile_of({event("cpu_op", "a", 1, 50), memory(6, 0x99, 5000, 5000)}).peak_bytes, 5000U);
 }
 
+TEST(ImportTrace, KnowsNoPeakOfTheCpusMemory) {
+  // Its totals are of what was allocated while memory was profiled.
+  const analysis::RunInput input = import({event("cpu_op", "a", 1, 50), memory(6, 0x99, 5000, 5000)});
+  EXPECT_FALSE(input.peak_known);
+  EXPECT_THAT(input.warnings, Contains(HasSubstr("what was allocated before it began, so the peak is unknown")));
+  EXPECT_THAT(input.warnings, Not(Contains(HasSubstr("is shown as weights"))));
+}
+
 TEST(ImportTrace, TakesTheDeviceWithMostBytesWithoutKernels) {
   const analysis::RunInput input = import(
       {event("cpu_op", "a", 1, 50), memory(6, 0x99, 5000, 5000), memory(7, 0x99, 10, 10, 512, 0),

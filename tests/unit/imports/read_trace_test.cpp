@@ -85,11 +85,11 @@ TEST(ReadTrace, ReadsTheArguments) {
 
 TEST(ReadTrace, TakesNumbersBeyondTheirRangeForNone) {
   const Trace trace =
-      read({event("cpu_op", "a", 1, 5, R"("External id": 99999999999, "Sequence number": 1e30)"),
+      read({event("cpu_op", "a", 1, 5, R"("External id": 99999999999999999999, "Sequence number": 1e30)"),
             event("kernel", "k", 1, 5, R"("correlation": -4, "device": 99999999999, "stream": {"a": [1]})")});
-  EXPECT_EQ(trace.events[0].external, kNoNumber);
+  EXPECT_EQ(trace.events[0].external, kNoId);
   EXPECT_EQ(trace.events[0].sequence, -1);
-  EXPECT_EQ(trace.events[1].correlation, kNoNumber);
+  EXPECT_EQ(trace.events[1].correlation, kNoId);
 }
 
 TEST(ReadTrace, ReadsWhereTheArgumentsComeFirstAndNest) {
@@ -113,12 +113,22 @@ TEST(ReadTrace, ReadsTheDevices) {
 TEST(ReadTrace, CountsWhatHasNoTime) {
   const Trace trace = read({R"({"ph":"X","cat":"cpu_op","name":"a","dur":1})",
                             R"({"ph":"X","cat":"cpu_op","name":"a","ts":"soon","dur":1})",
-                            R"({"ph":"X","cat":"cpu_op","name":"a","ts":-5,"dur":1})",
                             R"({"ph":"X","cat":"cpu_op","name":"a","ts":1e40,"dur":1})",
                             R"({"ph":"X","cat":"cpu_op","name":"a","ts":5,"dur":-1})", event("cpu_op", "b", 1, 1)});
-  EXPECT_EQ(trace.losses.without_time, 4U);
+  EXPECT_EQ(trace.losses.without_time, 3U);
   EXPECT_EQ(trace.losses.negative, 1U);
   EXPECT_EQ(trace.events.size(), 1U);
+}
+
+TEST(ReadTrace, ShiftsTimesThatBeginBeforeZero) {
+  const Trace trace = read_trace(bytes_of(
+      trace_of({event("cpu_op", "a", -5, 3), event("cpu_op", "b", 1, 1)}, R"("baseTimeNanoseconds":9000000,)")));
+  ASSERT_EQ(trace.events.size(), 2U);
+  EXPECT_EQ(trace.events[0].start, 0U);
+  EXPECT_EQ(trace.events[0].end, 3000U);
+  EXPECT_EQ(trace.events[1].start, 6000U);
+  EXPECT_EQ(trace.base_ns, 9'000'000U - 5000U);
+  EXPECT_EQ(trace.losses.before_zero, 1U);
 }
 
 TEST(ReadTrace, LeavesOutMemoryWithoutItsAddress) {
@@ -131,7 +141,7 @@ TEST(ReadTrace, LeavesOutMemoryWithoutItsAddress) {
 TEST(ReadTrace, TakesACorrelationForNoOperation) {
   const Trace trace = read({event("kernel", "k", 1, 5, R"("correlation": 8, "External id": 8)"),
                             event("cuda_runtime", "cudaLaunchKernel", 1, 5, R"("correlation": 8, "External id": 8)")});
-  EXPECT_EQ(trace.events[0].external, kNoNumber);
+  EXPECT_EQ(trace.events[0].external, kNoId);
   EXPECT_EQ(trace.events[0].correlation, 8U);
 }
 
