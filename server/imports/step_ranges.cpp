@@ -30,7 +30,7 @@ constexpr double kCoveredShare = 0.5;
 constexpr std::size_t kMostOfAName = 80;
 constexpr std::string_view kModule = "nn.Module: ";
 
-enum class Rank : std::uint8_t { kCountsSteps, kNamedStep, kCounts, kRepeats, kNone };
+enum class Rank : std::uint8_t { kCountsSteps, kNamedStep, kCounts, kRepeats, kNoStep };
 
 /// Ranges of one thread with the same text but for its numbers.
 struct Family {
@@ -63,13 +63,13 @@ bool is_of_torch(std::string_view name) {
 
 Rank rank_of(std::string_view name, const Family& family) {
   if (is_of_torch(name)) {
-    return Rank::kNone;
+    return Rank::kNoStep;
   }
   if (names_a_step(name)) {
     return family.counts ? Rank::kCountsSteps : Rank::kNamedStep;
   }
   if (family.ranges.size() < kLeastRepeats || names_an_epoch(name)) {
-    return Rank::kNone;
+    return Rank::kNoStep;
   }
   // Numbers that come again are those of layers, not of steps.
   return family.counts && family.texts.size() == family.ranges.size() ? Rank::kCounts : Rank::kRepeats;
@@ -100,7 +100,7 @@ Families families_of(const Trace& trace, const std::vector<std::uint32_t>& candi
 /// The first of those with the best rank from `first` to `last`, and of these the one that lasts longest.
 const Families::value_type* best_of(const Families& families, Rank first, Rank last) {
   const Families::value_type* best = nullptr;
-  Rank rank = Rank::kNone;
+  Rank rank = Rank::kNoStep;
   for (const auto& entry : families) {
     const Rank own = rank_of(entry.first.second, entry.second);
     if (own >= first && own <= last &&
