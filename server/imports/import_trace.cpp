@@ -161,13 +161,15 @@ class Importer {
       }
     }
     if (threads_.empty() || !has_work) {
+      const std::string damage = what_damaged(trace_.damage, trace_.losses);
       throw ImportError(
-          trace_.source == TraceSource::kNsightSystems
-              ? "The report has neither kernels nor operations: nothing ran on the GPU while Nsight Systems recorded, "
-                "or "
-                "CUDA was not traced (nsys profile --trace cuda,nvtx)."
-              : "The trace has no operations: nothing ran while the profiler was active, or it was not recorded "
-                "(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]).");
+          (damage.empty() ? "" : "The file is damaged: " + damage + ". ") +
+          (trace_.source == TraceSource::kNsightSystems
+               ? "The report has neither kernels nor operations: nothing ran on the GPU while Nsight Systems recorded, "
+                 "or "
+                 "CUDA was not traced (nsys profile --trace cuda,nvtx)."
+               : "The trace has no operations: nothing ran while the profiler was active, or it was not recorded "
+                 "(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])."));
     }
     std::ranges::stable_sort(threads_, [&](std::uint32_t a, std::uint32_t b) {
       return std::pair(a == stepping, ops[a]) > std::pair(b == stepping, ops[b]);

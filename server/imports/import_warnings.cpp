@@ -137,7 +137,7 @@ std::string what_damaged(const TraceDamage& damage, const TraceLosses& losses) {
     parts.emplace_back("it is cut off, and what followed is missing");
   }
   if (damage.is_archive_damaged) {
-    parts.emplace_back("its compressed data is not what was written");
+    parts.emplace_back("its compressed data is cut off or damaged");
   }
   if (damage.lost > 0) {
     parts.push_back(counted(damage.lost, "event", "events") + " could not be read");

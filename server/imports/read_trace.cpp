@@ -56,7 +56,7 @@ class TraceReader {
     if (damage_.places > 0 && !handler_.has_events()) {
       throw ImportError("The trace is not valid JSON " + damage_.first + ", and no event of it can be read.");
     }
-    damage_.is_archive_damaged = compression_ == Compression::kDamaged;
+    damage_.is_archive_damaged = is_archive_damaged();
     damage_.has_more = damage_.has_more || compression_ == Compression::kMoreBehind;
     Trace trace = handler_.take();
     damage_.not_utf8 = trace.damage.not_utf8;

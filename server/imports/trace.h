@@ -80,7 +80,7 @@ struct TraceDamage {
   std::uint64_t not_utf8 = 0;       ///< texts with bytes that are not UTF-8
   bool is_cut_off = false;          ///< it ends before its end
   bool has_more = false;            ///< there is something else behind its end
-  bool is_archive_damaged = false;  ///< the compressed data does not match its checksum, or ends in what is none
+  bool is_archive_damaged = false;  ///< the compressed data is cut off, or not what was written
 };
 
 enum class TraceSource : std::uint8_t { kTorchProfiler, kNsightSystems };

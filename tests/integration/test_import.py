@@ -236,7 +236,7 @@ def test_the_text_report_of_a_gpu_trace(made):
 @pytest.mark.parametrize(
     ("contents", "words"),
     [
-        (b"", "ends too early"),
+        (b"", "The file is empty"),
         (b"no json", "not valid JSON"),
         (b'{"a": 1}', "no list of traceEvents"),
         (b'{"traceEvents": []}', "no operations"),
