@@ -1,8 +1,7 @@
-"""Whether a line that was made slower is found, in examples that a seed draws.
+"""Known times and allocations, injected into a training script, and what its lines get: `./dev bench injected`.
 
-`ridgeline compare --git`: in a repository whose second revision has a line that waits for 5 % of the step; and, beside
-it, each revision against itself. `ridgeline check`: against a baseline of the unchanged step, with waits of 5, 20 and
-50 %, and with none.
+A seed draws which place gets how much, and whether it computes or sleeps; each place gets each size once. The script
+measures what it really injected.
 """
 
 from __future__ import annotations
@@ -10,122 +9,250 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
+import re
 import subprocess
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-BINARY = Path(os.environ.get("RIDGELINE_BINARY", ROOT / "build" / "bin" / "ridgeline"))
-SEED = 23
-EXAMPLES = 3
-SHORTEST, LONGEST = 5, 1000  # ms: steps in which 5 % can be told from the clock, and that do not take an hour
-ADDED = 0.05  # of the step
-CHECKED = (0, 0.05, 0.2, 0.5)  # likewise
-BUDGET = """\
-[tool.ridgeline.budgets."entry.py"]
-baseline = "baseline.json"
-max-slowdown = "2 %"
+SIZES_MS = (0.5, 1.0, 2.0, 5.0, 20.0, 50.0)
+LEAST_MS, WANTED = 1.0, 0.03  # from here on a line's time is to be within this part of the truth
+BYTES = tuple(1 << power for power in range(16, 23))
+RECORDED = 20
+STEPS = 4000  # of the script, which is stopped
+SINGLE = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+SCRIPT = """
+import atexit
+import json
+import statistics
+import sys
+import threading
+from time import perf_counter as clock
+from time import sleep
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+spent, kept = {}, []
+
+
+@atexit.register
+def write_truth():
+    with open(sys.argv[1], "w") as file:
+        json.dump({place: statistics.median(times) for place, times in spent.items()}, file)
+
+
+def note(place, began, _, ended):
+    spent.setdefault(place, []).append(ended - began)
+
+
+class Data(Dataset):
+    def __len__(self):
+        return 32 * STEPS
+
+    def __getitem__(self, index):
+        if index % 32 == 0:
+            INJECT(loader)
+        return torch.randn(64)
+
+
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(context, x):
+        INJECT(autograd_function_forward)
+        return x * 2
+
+    @staticmethod
+    def backward(context, gradient):
+        INJECT(autograd_function_backward)
+        return gradient * 2
+
+
+def shared(x):
+    INJECT(called_from_two_lines)
+    return x.tanh()
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(64, 64)
+        self.second = nn.Linear(64, 64)
+        self.last = nn.Linear(64, 8)
+
+    def forward(self, x):
+        x = shared(self.first(x))
+        INJECT(forward)
+        x = shared(self.second(x))
+        x = Twice.apply(x)
+        x.register_hook(of_tensor)
+        return self.last(x)
+
+
+def of_tensor(gradient):
+    INJECT(tensor_hook)
+
+
+def of_forward(module, arguments, output):
+    INJECT(forward_hook)
+
+
+def of_backward(module, inputs, outputs):
+    INJECT(full_backward_hook)
+
+
+def of_parameter(parameter):
+    INJECT(post_accumulate_grad_hook)
+
+
+class Optimizer(torch.optim.SGD):
+    def step(self, closure=None):
+        INJECT(optimizer)
+        return super().step(closure)
+
+
+def background():
+    until = clock() + WAITED
+    while clock() < until:
+        sleep(0.001)
+
+
+model = Net()
+model.first.register_forward_hook(of_forward)
+model.second.register_full_backward_hook(of_backward)
+model.last.weight.register_post_accumulate_grad_hook(of_parameter)
+optimizer = Optimizer(model.parameters(), lr=0.01)
+for batch in DataLoader(Data(), batch_size=32):
+    worker = threading.Thread(target=background)
+    worker.start()
+    note("thread", clock(), worker.join(), clock())  # thread
+    kept.append(torch.empty(THREAD_BYTES, dtype=torch.uint8))  # allocates thread
+    loss = model(batch).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    INJECT(between_steps)
+    optimizer.step()
+    kept.clear()
 """
-STATUSES = {0: "kept", 1: "exceeded", 4: "undecided"}  # exit statuses of `ridgeline check`
+PLACES = [*re.findall(r"INJECT\((\w+)\)", SCRIPT), "thread"]
+CALLS = {"called_from_two_lines": 2}  # in a step
 
 
-def git(folder: Path, *arguments: str) -> None:
-    own = ("-c", "user.name=bench", "-c", "user.email=bench@localhost")
-    subprocess.run(["git", "-C", folder, *own, *arguments], check=True, stdout=subprocess.DEVNULL)
+@dataclass(frozen=True)
+class Injected:
+    ms: float
+    sleeps: bool
+    size: int  # bytes
 
 
-def ridgeline_json(*arguments: str | Path) -> Any:
-    command = [str(BINARY), *map(str, arguments), "--python", sys.executable, "--format", "json"]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+def script_of(drawn: dict[str, Injected]) -> str:
+    def replace(match: re.Match[str]) -> str:
+        indent, place = match.groups()
+        one = drawn[place]
+        wait = (
+            [f'note("{place}", clock(), sleep({one.ms / 1e3!r}), clock())  # {place}']
+            if one.sleeps
+            else [
+                "began = clock()",
+                f"while clock() < began + {one.ms / 1e3!r}: pass  # {place}",
+                f'note("{place}", began, None, clock())',
+            ]
+        )
+        return "".join(f"{indent}{line}\n" for line in [*wait, *_allocate(place, one.size)])
+
+    text = re.sub(r"( +)INJECT\((\w+)\)\n", replace, SCRIPT)
+    thread = drawn["thread"]
+    return (
+        text.replace("WAITED", repr(thread.ms / 1e3))
+        .replace("THREAD_BYTES", str(thread.size))
+        .replace("STEPS", str(STEPS))
+    )
 
 
-def slowed(text: str, added_ms: float) -> str:
-    """The entry point with a wait at the beginning of its iteration."""
-    head, begin, body = text.partition("    def iteration(")
-    signature, colon, body = body.partition(":\n")
-    if not begin or not colon:
-        raise ValueError("the entry point has no iteration")
-    wait = f"        end = time.perf_counter() + {added_ms / 1e3!r}\n        while time.perf_counter() < end: pass\n"
-    return "import time\n" + head + begin + signature + colon + wait + body
+def _allocate(place: str, size: int) -> list[str]:
+    return [f"kept.append(torch.empty({size}, dtype=torch.uint8))  # allocates {place}"]
 
 
-def change_text(change: dict[str, Any]) -> str:
-    """The outcome, and the interval of the change in percent."""
-    interval = change["interval"]
-    known = f" ({100 * interval['low']:+.1f} to {100 * interval['high']:+.1f} %)" if interval else ""
-    return change["outcome"] + known
+def draws(seed: int, rounds: int) -> list[dict[str, Injected]]:
+    """Of each round; in as many rounds as there are sizes, each place gets each size once."""
+    source = random.Random(seed)
+    offsets = {place: source.randrange(len(SIZES_MS)) for place in PLACES}
+    return [
+        {
+            place: Injected(
+                SIZES_MS[(offset + number) % len(SIZES_MS)], source.random() < 0.5, source.choice(BYTES) + 64
+            )
+            for place, offset in offsets.items()
+        }
+        for number in range(rounds)
+    ]
 
 
-def lines_that_differ(comparison: dict[str, Any]) -> str:
-    """Their texts, in the later revision."""
-    found = [line["afterText"] for line in comparison["lines"] if line["time"] and line["time"]["outcome"] == "differs"]
-    return ", ".join(f"`{text}`" for text in found) or "none"
-
-
-def projects(folder: Path) -> Iterator[tuple[str, Path, float]]:
-    """Name, entry file and milliseconds of the step, of copies of examples whose steps are neither short nor long."""
-    names = sorted(path.parent.name for path in (ROOT / "examples").glob("*/entry.py"))
-    random.Random(SEED).shuffle(names)
-    found = 0
-    for name in names:
-        if found == EXAMPLES:
-            return
-        project = folder / name
-        shutil.copytree(ROOT / "examples" / name, project, ignore=shutil.ignore_patterns("__pycache__"))
-        entry = project / "entry.py"
-        step = ridgeline_json("profile", "--time-budget", "1", entry)["iteration"]["timeMs"]
-        if SHORTEST <= step <= LONGEST:
-            found += 1
-            yield name, entry, step
-
-
-def rows(runs: int) -> list[list[str]]:
-    found: list[list[str]] = []
+def measured(binary: Path, drawn: dict[str, Injected]) -> tuple[dict[str, Any], dict[str, float]]:
+    """The report, and by place the seconds of one call, as the script measured them: the median."""
     with tempfile.TemporaryDirectory() as folder:
-        for name, entry, step in projects(Path(folder)):
-            project = entry.parent
-            git(project, "init", "--quiet")
-            git(project, "add", "--all")
-            git(project, "commit", "--quiet", "--message", "before")
-            entry.write_text(slowed(entry.read_text(), ADDED * step))
-            git(project, "commit", "--quiet", "--all", "--message", "after")
-            row = [name, f"{step:.3g}"]
-            for revisions in ("HEAD~1..HEAD", "HEAD..HEAD"):
-                comparison = ridgeline_json("compare", "--git", revisions, "--runs", str(runs), entry)
-                row += [change_text(comparison["step"]), lines_that_differ(comparison)]
-            found.append(row)
-    return found
+        script, truth, report = (Path(folder) / name for name in ("train.py", "truth.json", "report.json"))
+        script.write_text(script_of(drawn))
+        own = (
+            "--python",
+            sys.executable,
+            "--stop",
+            "--steps",
+            RECORDED,
+            "--time-budget",
+            "1",
+            "--format",
+            "json",
+            "--output",
+            report,
+        )
+        command = [binary, "run", *own, script, truth]
+        subprocess.run([str(part) for part in command], check=True, capture_output=True, env=SINGLE)
+        return json.loads(report.read_text()), json.loads(truth.read_text())
 
 
-def check_rows(times: int) -> list[list[str]]:
-    """Of each example and each wait, how many of so many checks had which outcome."""
-    found = []
-    with tempfile.TemporaryDirectory() as folder:
-        for name, entry, step in projects(Path(folder)):
-            text = entry.read_text()
-            (entry.parent / "pyproject.toml").write_text(BUDGET)
-            outcomes: dict[float, list[str]] = {added: [] for added in CHECKED}
-            for _ in range(times):
-                entry.write_text(text)
-                baseline = ridgeline_json("profile", "--time-budget", "2", entry)
-                (entry.parent / "baseline.json").write_text(json.dumps(baseline))
-                for added, seen in outcomes.items():
-                    entry.write_text(slowed(text, added * step) if added else text)
-                    seen.append(check(entry))
-            counts = [Counter(seen).most_common() for seen in outcomes.values()]
-            found.append([name, f"{step:.3g}", *(", ".join(f"{n} {what}" for what, n in some) for some in counts)])
-    return found
+def line_of(report: dict[str, Any], comment: str) -> dict[str, Any] | None:
+    return next((line for line in report["lines"] if line.get("text", "").endswith(f"# {comment}")), None)
 
 
-def check(entry: Path) -> str:
-    options = ("--project-root", entry.parent, "--python", sys.executable, "--max-seconds", "60")
-    command = [str(BINARY), "check", *map(str, options), str(entry)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode not in STATUSES:
-        raise SystemExit(done.stderr)
-    return STATUSES[done.returncode]
+def error_of(reported: float, truth: float) -> float:
+    return reported / truth - 1
+
+
+def run(binary: Path, table: Any, seed: int, rounds: int) -> None:
+    errors: dict[str, dict[float, float]] = {place: {} for place in PLACES}
+    memory: dict[str, list[tuple[int, int]]] = {place: [] for place in PLACES}
+    for drawn in draws(seed, rounds):
+        report, truth = measured(binary, drawn)
+        for place, one in drawn.items():
+            calls = CALLS.get(place, 1)
+            line, allocating = line_of(report, place), line_of(report, f"allocates {place}")
+            true_ms = calls * 1e3 * truth[place]
+            errors[place][one.ms] = error_of(line["timeMs"]["self"] if line else 0, true_ms)
+            at_peak = allocating["memoryBytes"]["atPeak"] if allocating else 0
+            memory[place].append((calls * one.size, at_peak))
+    print(f"Seed {seed}. Error of the self time of each line, in a step of all places:\n")
+    rows = [
+        [place.replace("_", " "), *(f"{found[ms]:+.1%}" if ms in found else "" for ms in SIZES_MS)]
+        for place, found in errors.items()
+    ]
+    table(["place", *(f"{ms:g} ms" for ms in SIZES_MS)], rows)
+    judged = sorted(abs(one) for found in errors.values() for ms, one in found.items() if ms >= LEAST_MS)
+    within = sum(1 for one in judged if one <= WANTED)
+    print(
+        f"{within} of {len(judged)} from {LEAST_MS:g} ms up within {WANTED:.0%}; "
+        f"median {judged[len(judged) // 2]:.1%}, worst {judged[-1]:.1%}.\n"
+    )
+    exact = sum(1 for found in memory.values() for size, at_peak in found if size == at_peak)
+    count = sum(map(len, memory.values()))
+    wrong = [
+        f"{place}: {at_peak:,} of {size:,}"
+        for place, found in memory.items()
+        for size, at_peak in found
+        if size != at_peak
+    ]
+    print(f"{exact} of {count} allocations to the byte{': ' if wrong else '.'}{'; '.join(wrong)}\n", flush=True)

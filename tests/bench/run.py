@@ -40,6 +40,7 @@ import reserved
 import roofline
 import scaled_times
 import script_runs
+import slowed_revisions
 import steps_of_ranks
 import what_if
 import what_if_calibration
@@ -245,14 +246,20 @@ def bench_compare(rounds: int) -> None:
     """Revisions of which the second has a line that takes 5 % of the step, and revisions against themselves."""
     print("### Revisions compared\n")
     head = ["example", "step, ms", "with 5 % more", "lines that differ", "against itself", "lines that differ"]
-    table(head, injected.rows(rounds))
+    table(head, slowed_revisions.rows(rounds))
 
 
 def bench_check(rounds: int) -> None:
     """Examples with a line that takes longer than their baseline had it, and unchanged ones."""
     print("### Budgets checked\n")
-    head = ["example", "step, ms", "unchanged", *(f"{added:.0%} more" for added in injected.CHECKED if added)]
-    table(head, injected.check_rows(rounds))
+    head = ["example", "step, ms", "unchanged", *(f"{added:.0%} more" for added in slowed_revisions.CHECKED if added)]
+    table(head, slowed_revisions.check_rows(rounds))
+
+
+def bench_injected(rounds: int, arguments: argparse.Namespace) -> None:
+    """Known times and allocations, injected into a script: so many of the six draws."""
+    print("### Injected times and allocations\n")
+    injected.run(BINARY, table, arguments.seed or 1, rounds)
 
 
 def bench_server(rounds: int) -> None:
@@ -487,6 +494,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "scripts": (bench_scripts, 8),
     "compare": (bench_compare, 10),
     "check": (bench_check, 2),
+    "injected": (bench_injected, 6),
     "roofline": (bench_roofline, 1),
     "white-box": (bench_white_box, 1),
     "hardware": (bench_hardware, 1),
@@ -528,6 +536,7 @@ WITH_ARGUMENTS = (
     bench_channel_padding,
     bench_cluster,
     bench_hardware,
+    bench_injected,
     bench_job_replay,
     bench_kernels,
     bench_padding,
