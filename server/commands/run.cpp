@@ -149,8 +149,10 @@ std::string nothing_text(const worker::JobEnd& end, const protocol::BoundaryRequ
   if (boundary.end == protocol::StepEnd::kLine) {
     return fmt::format("line {} of {} did not run: there is nothing to report", boundary.line, boundary.file);
   }
-  return "no process of the command took a training step: there is nothing to report. A step ends where an optimizer of "
-         "torch.optim steps, or where weights change after a backward pass; --step-boundary FILE:LINE names a line before "
+  return "no process of the command took a training step: there is nothing to report. A step ends where an optimizer "
+         "of "
+         "torch.optim steps, or where weights change after a backward pass; --step-boundary FILE:LINE names a line "
+         "before "
          "which one ends";
 }
 

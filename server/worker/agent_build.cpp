@@ -122,6 +122,16 @@ bool has_agent(const std::string& cache, const protocol::WorkerEnvironment& envi
   return is_whole(fs::path(agent_path(cache, environment)).parent_path());
 }
 
+std::error_code write_identity(const std::string& agent) {
+  if (const auto problem = base::sync_to_disk(agent)) {
+    return problem;
+  }
+  const base::Result<std::string> identity = identity_of(agent);
+  return identity ? base::write_atomically((fs::path(agent).parent_path() / kSumFile).string(), *identity,
+                                           base::FileAccess::kOwner)
+                  : std::make_error_code(std::errc::io_error);
+}
+
 std::string find_compiler() {
   const char* wanted = std::getenv("CXX");  // NOLINT(concurrency-mt-unsafe): never written
   for (const std::string& name :
@@ -231,19 +241,6 @@ void AgentBuilder::job_ended(pid_t process, const std::string& log, int status) 
   }
 }
 
-/// Writes the agent's identity beside it, and both to the disk: a folder that is renamed before that may be found with
-/// a part of an agent after the machine has lost its power.
-std::error_code AgentBuilder::write_down() const {
-  const fs::path agent = fs::path(temporary_) / kAgentFile;
-  if (const auto problem = base::sync_to_disk(agent.string())) {
-    return problem;
-  }
-  const base::Result<std::string> identity = identity_of(agent);
-  return identity
-             ? base::write_atomically((fs::path(temporary_) / kSumFile).string(), *identity, base::FileAccess::kOwner)
-             : std::make_error_code(std::errc::io_error);
-}
-
 void AgentBuilder::publish() {
   const fs::path folder = fs::path(target_).parent_path();
   std::error_code problem;
@@ -252,7 +249,8 @@ void AgentBuilder::publish() {
       fs::remove(file.path(), problem);
     }
   }
-  problem = write_down();
+  // Before the folder takes its place, which may otherwise be found with a part of an agent after a loss of power.
+  problem = write_identity((fs::path(temporary_) / kAgentFile).string());
   if (!problem) {
     fs::rename(temporary_, folder, problem);
   }

@@ -22,6 +22,9 @@ std::string agent_path(const std::string& cache, const protocol::WorkerEnvironme
 /// A damaged one, which would end the process that loads it, counts as none.
 bool has_agent(const std::string& cache, const protocol::WorkerEnvironment& environment);
 
+/// Writes the size and the hash of an agent beside it, as has_agent() expects them, and both files to the disk.
+std::error_code write_identity(const std::string& agent);
+
 /// The C++ compiler that would build an agent: CXX, c++, g++ or clang++, as found on PATH. Empty when there is none.
 std::string find_compiler();
 
@@ -57,7 +60,6 @@ class AgentBuilder {
   void start_job(const Job& job);
   void job_ended(pid_t process, const std::string& log, int status);
   void publish();
-  std::error_code write_down() const;
   void fail(protocol::FailureKind kind, const std::string& message);
 
   Reaper& reaper_;

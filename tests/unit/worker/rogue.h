@@ -136,6 +136,7 @@ class RogueTest : public ::testing::Test {
     agent_ = agent_path(cache_.path().string(), environment);
     fs::create_directories(fs::path(agent_).parent_path());
     std::ofstream(agent_) << "not loaded by a rogue";
+    ASSERT_FALSE(write_identity(agent_));
   }
   void TearDown() override {
     worker_.reset();
