@@ -58,7 +58,7 @@ TEST(ReadReport, GivesBackWhatWasWritten) {
 analysis::Profile full_profile() {
   analysis::Profile profile = kept_profile();
   profile.iteration.between_operations_ms = 12.5;
-  profile.warnings = {"Another program may be using this machine."};
+  profile.warnings = {"The machine was busy."};
   profile.unused_gradients = {{{"net.py", 11}, "Net.head.weight", 2, 5'000'000}, {{}, "Net.hidden", 1, 8}};
   profile.checks.push_back({profile.time_samples.front(),
                             4096,
