@@ -47,9 +47,10 @@ void fields(Io& io, protocol::StepEnergy& energy) {
 template <typename Io>
 void part_energy(Io& io, double host_ms, double device_ms) {
   const analysis::Profile* profile = io.context.profile;
-  if (!io.has("joules", profile != nullptr && profile->energy.has_value())) return;
+  const auto joules = profile == nullptr ? std::nullopt : analysis::part_joules(*profile, host_ms, device_ms);
+  if (!io.has("joules", joules.has_value())) return;
   io.derived(
-      "joules", [&] { return *analysis::part_joules(*profile, host_ms, device_ms); },
+      "joules", [&] { return joules.value_or(0); },
       "Of an iteration, beyond what the machine takes idle: the mean power for the time of the part, on the host and "
       "on "
       "the device. Its own power may differ: counters are too slow to tell. Absent where energy is null. Joules.");
