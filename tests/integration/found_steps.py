@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import runpy
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -68,7 +70,31 @@ class _Reporter:
 
 
 def messages_of(script: Path, *arguments: str, **options: Any) -> list[dict[str, Any]]:
-    """Runs the script in a process that is forked, until its steps are timed, and returns what it would have sent."""
+    """Runs the script until its steps are timed, and returns what it would have sent. It runs in a fork of a process
+    that has imported torch and nothing else: in this one, other tests may have made optimizers or compiled."""
+    process = _clean_process()
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write(json.dumps([str(script), arguments, options]) + "\n")
+    process.stdin.flush()
+    return json.loads(process.stdout.readline())
+
+
+@functools.cache
+def _clean_process() -> subprocess.Popen[str]:
+    """Ends with this process, whose end its standard input is."""
+    return subprocess.Popen([sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def _serve() -> None:
+    results = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what scripts print
+    for line in sys.stdin:
+        script, arguments, options = json.loads(line)
+        results.write(_forked(Path(script), tuple(arguments), options) + "\n")
+        results.flush()
+
+
+def _forked(script: Path, arguments: tuple[str, ...], options: dict[str, Any]) -> str:
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -83,7 +109,7 @@ def messages_of(script: Path, *arguments: str, **options: Any) -> list[dict[str,
     with os.fdopen(reading) as end:
         text = end.read()
     os.waitpid(child, 0)
-    return json.loads(text)
+    return text
 
 
 def _run(script: Path, arguments: tuple[str, ...], options: dict[str, Any]) -> list[dict[str, Any]]:
@@ -118,3 +144,7 @@ def _run(script: Path, arguments: tuple[str, ...], options: dict[str, Any]) -> l
 def found(script: Path, *arguments: str, **options: Any) -> dict[str, Any]:
     """The last message: the result, or why there is none."""
     return messages_of(script, *arguments, **options)[-1]
+
+
+if __name__ == "__main__":
+    _serve()

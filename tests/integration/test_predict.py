@@ -247,6 +247,7 @@ def test_profile_and_predict_have_the_same_options() -> None:
         "--dataset-size",
         "--recorded-on",
         "--recorded-batch-size",
+        "--step-boundary",
         "--cluster",
     }
     assert options("profile") <= options("predict")

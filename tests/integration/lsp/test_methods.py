@@ -346,6 +346,16 @@ def test_advice_can_be_turned_off(editor: Editor) -> None:
     editor.until(lambda: "will-not-fit" not in codes())
 
 
+def test_files_beyond_those_that_can_have_figures(editor: Editor) -> None:
+    """A client that opens all files of a large folder takes no more memory than that; others are named once."""
+    for number in range(2060):
+        editor.open(editor.folder / f"{number}.py", "import torch\n")
+    editor.until(lambda: [text for text in editor.logged if "Python files are open" in text])
+    document = editor.open(editor.folder / "entry.py")
+    assert editor.ask("textDocument/codeLens", document) in (None, [])
+    assert len([text for text in editor.logged if "Python files are open" in text]) == 1
+
+
 def test_bad_settings_are_named(editor: Editor) -> None:
     editor.configure(timeBudget="soon")
     editor.until(lambda: "window/showMessage" in editor.asked)
