@@ -298,7 +298,7 @@ def test_broken_code_is_a_diagnostic_on_its_line_and_save_profiles_again(editing
     assert f"{editing.entry}:{line} in forward" in log and "[exception]" in log
     assert "\x1b" not in log
     editing.neovim.command("close")
-    buffer[line - 1] = good.replace("return", 'return __import__("time").sleep(0.03) or')
+    buffer[line - 1] = good.replace("return", 'return __import__("time").sleep(0.1) or')
     editing.neovim.command("write")
     editing.until("#vim.diagnostic.get(1, { severity = 1 }) == 0")
     editing.until("require('ridgeline.session').summary(1).profileId ~= ...", before)
