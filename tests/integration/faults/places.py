@@ -168,11 +168,11 @@ def deep_toml(world: World, random: Random) -> None:
 
 @fault(
     "file",
-    "a trace whose operations, functions or modules are nested 300,000 deep is imported",
+    "a trace whose operations, functions or modules are nested 100,000 deep is imported",
     "a report, in time that grows as the trace does",
 )
 def deep_trace(world: World, random: Random) -> None:
-    depth = 300_000
+    depth = 100_000
     kind, name = random.choice(
         [("cpu_op", "aten::mm"), ("python_function", "model.py(3): f"), ("python_function", "nn.Module: Block_1")]
     )
