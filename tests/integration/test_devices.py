@@ -64,6 +64,17 @@ def test_a_model_on_the_host_with_a_part_on_a_device(cuda: list[int]) -> None:
 def test_a_model_without_parameters_is_on_the_host() -> None:
     assert Device.of([]).index == HOST
     assert Device.of([parameter("meta", 5)]).index == HOST
+    assert Device.of([("weight", torch.nn.LazyLinear(2).weight)]).index == HOST
+
+
+def test_parameters_of_lazy_modules_count_once_they_have_a_shape(tmp_path: Path) -> None:
+    entry = tmp_path / "entry.py"
+    text = (ENTRIES / "layers" / "entry.py").read_text()
+    entry.write_text(text.replace("nn.Linear(256, 4096)", "nn.LazyLinear(4096)"))
+    assert "LazyLinear" in entry.read_text()
+    options = ("--time-budget", "0.1", "--batch-sizes", "64")
+    lazy, plain = profile(entry, *options), profile(ENTRIES / "layers" / "entry.py", *options)
+    assert lazy["memory"]["byCategory"]["weights"] == plain["memory"]["byCategory"]["weights"]
 
 
 def test_libraries_are_looked_for_where_torch_brings_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -31,7 +31,9 @@ class Device:
         for _, parameter in parameters:
             if parameter.device.type in ("cpu", "cuda"):
                 index = HOST if parameter.device.type == "cpu" else parameter.device.index
-                held[index] = held.get(index, 0) + parameter.numel() * parameter.element_size()
+                # Parameters of lazy modules have no shape before the first forward pass.
+                size = 0 if torch.nn.parameter.is_lazy(parameter) else parameter.numel() * parameter.element_size()
+                held[index] = held.get(index, 0) + size
         return cls(max(held, key=lambda index: held[index]), held) if held else cls()
 
     @property
