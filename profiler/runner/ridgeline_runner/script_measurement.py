@@ -527,7 +527,7 @@ class Measurement:
 
     def _why_too_few(self) -> str:
         if not self.steps:
-            passes = "1 backward pass" if self.backwards == 1 else f"{self.backwards} backward passes"
+            passes = _counted(self.backwards, "backward pass", "es")
             return (
                 f"The script ran {passes}, no optimizer of torch.optim stepped, and no weights were seen to change "
                 "between them regularly. Say where a step ends with --step-boundary FILE:LINE: each time before that "
@@ -535,11 +535,11 @@ class Measurement:
             )
         place = self._boundary.description()
         counted = {
-            "optimizer": f"{self.steps} steps of its optimizers",
-            "backward": f"{self.steps} backward passes",
-            "weightUpdate": f"{self.steps} updates of its weights",
-            "dataLoader": f"{self.steps} batches of its data loaders",
-            "line": f"line {place['line']} of {os.path.basename(place['file'])} had run {self.steps} times",
+            "optimizer": f"{_counted(self.steps, 'step')} of its optimizers",
+            "backward": _counted(self.steps, "backward pass", "es"),
+            "weightUpdate": f"{_counted(self.steps, 'update')} of its weights",
+            "dataLoader": f"{_counted(self.steps, 'batch', 'es')} of its data loaders",
+            "line": f"line {place['line']} of {os.path.basename(place['file'])} had run {_counted(self.steps, 'time')}",
         }[self._boundary.kind]
         return (
             f"The script ended after {counted}. Two warm-up steps and two recorded ones are the least that figures can "
@@ -555,6 +555,10 @@ def _models_with(parameters: set[int]) -> list[Any]:
     inner = {id(child) for one in modules for child in one.children()}
     outer = [one for one in modules if id(one) not in inner]
     return [one for one in outer if any(id(parameter) in parameters for parameter in one.parameters())]
+
+
+def _counted(count: int, noun: str, plural: str = "s") -> str:
+    return f"{count} {noun}{'' if count == 1 else plural}"
 
 
 def _is_rank() -> bool:
