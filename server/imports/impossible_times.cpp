@@ -74,23 +74,6 @@ std::string duration_text(std::uint64_t ns) {
   return {};
 }
 
-/// Removes the events, and what refers to them.
-void erase_events(Trace& trace, const EventMarks& impossible) {
-  std::vector<std::uint32_t> place(trace.events.size());
-  std::uint32_t count = 0;
-  for (std::uint32_t i = 0; i < trace.events.size(); ++i) {
-    place[i] = count;
-    if (!impossible[i]) trace.events[count++] = trace.events[i];
-  }
-  trace.events.resize(count);
-  const auto follow = [&](auto& list) {
-    std::erase_if(list, [&](const auto& entry) { return impossible[entry.event]; });
-    for (auto& entry : list) entry.event = place[entry.event];
-  };
-  follow(trace.collectives);
-  follow(trace.inputs);
-}
-
 }  // namespace
 
 void leave_out_impossible_times(Trace& trace) {

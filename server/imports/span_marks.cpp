@@ -12,27 +12,6 @@ namespace {
 /// Events of one thread that are open and may end before those that began later.
 constexpr std::size_t kMostOverlapping = 64;
 
-/// Takes out what is not wanted, with all that names it.
-void keep_events(const std::vector<bool>& wanted, Trace& trace) {
-  std::vector<std::uint32_t> index(wanted.size());
-  std::uint32_t count = 0;
-  for (std::uint32_t i = 0; i < wanted.size(); ++i) {
-    index[i] = count;
-    if (wanted[i]) {
-      trace.events[count++] = trace.events[i];
-    }
-  }
-  trace.events.resize(count);
-  const auto renumber = [&](auto& of_events) {
-    std::erase_if(of_events, [&](const auto& one) { return !wanted[one.event]; });
-    for (auto& one : of_events) {
-      one.event = index[one.event];
-    }
-  };
-  renumber(trace.collectives);
-  renumber(trace.inputs);
-}
-
 }  // namespace
 
 std::uint64_t pair_marks(std::vector<SpanMark> marks, Trace& trace) {
@@ -40,14 +19,14 @@ std::uint64_t pair_marks(std::vector<SpanMark> marks, Trace& trace) {
     return 0;
   }
   std::ranges::stable_sort(marks, {}, [](const SpanMark& mark) { return std::pair(mark.thread, mark.time); });
-  std::vector<bool> wanted(trace.events.size(), true);
+  std::vector<bool> unwanted(trace.events.size());
   std::vector<SpanMark> open;
   std::uint64_t unpaired = 0;
   const auto leave_open = [&] {
     for (const SpanMark& mark : open) {
       unpaired += mark.event != kNoNumber ? 1 : 0;
       if (mark.event != kNoNumber) {
-        wanted[mark.event] = false;
+        unwanted[mark.event] = true;
       }
     }
     open.clear();
@@ -74,7 +53,7 @@ std::uint64_t pair_marks(std::vector<SpanMark> marks, Trace& trace) {
   }
   leave_open();
   if (unpaired > 0) {
-    keep_events(wanted, trace);
+    erase_events(trace, unwanted);
   }
   return unpaired;
 }

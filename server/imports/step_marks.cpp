@@ -14,6 +14,17 @@ constexpr std::size_t kLongestPeriod = 16;  ///< in marks
 constexpr double kRegular = 0.9;            ///< of the marks, that are as those a period later
 constexpr double kMost = 0.8;               ///< of the steps
 
+/// When each kernel was launched, else when it ran: by StepEvents::kernels.
+std::vector<std::uint64_t> launch_times(const Trace& trace, const StepEvents& events) {
+  const auto calls = calls_by_correlation(trace, events);
+  std::vector<std::uint64_t> times;
+  for (const std::uint32_t kernel : events.kernels) {
+    const auto call = calls.find(trace.events[kernel].correlation);
+    times.push_back(trace.events[call == calls.end() ? kernel : call->second].start);
+  }
+  return times;
+}
+
 /// Operations or kernels, by name, before the steps or after them, which run in none of them.
 bool nothing_else_runs(const Trace& trace, const StepEvents& events, const FoundSteps& steps) {
   const std::vector<std::uint32_t>& work = events.kernels.empty() ? events.operations : events.kernels;
@@ -95,19 +106,12 @@ std::optional<std::size_t> period_of(const std::vector<std::uint64_t>& marks) {
   return std::nullopt;
 }
 
-std::vector<std::uint64_t> launch_times(const Trace& trace, const StepEvents& events) {
-  std::unordered_map<std::uint64_t, std::uint64_t> by_correlation;
+std::unordered_map<std::uint64_t, std::uint32_t> calls_by_correlation(const Trace& trace, const StepEvents& events) {
+  std::unordered_map<std::uint64_t, std::uint32_t> calls;
   for (const std::uint32_t call : events.calls) {
-    if (trace.events[call].correlation != kNoId) {
-      by_correlation.try_emplace(trace.events[call].correlation, trace.events[call].start);
-    }
+    if (trace.events[call].correlation != kNoId) calls.try_emplace(trace.events[call].correlation, call);
   }
-  std::vector<std::uint64_t> times;
-  for (const std::uint32_t kernel : events.kernels) {
-    const auto call = by_correlation.find(trace.events[kernel].correlation);
-    times.push_back(call == by_correlation.end() ? trace.events[kernel].start : call->second);
-  }
-  return times;
+  return calls;
 }
 
 bool are_whole(const Trace& trace, const StepEvents& events, const FoundSteps& steps) {

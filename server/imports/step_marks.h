@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -30,7 +31,7 @@ std::optional<std::size_t> period_of(const std::vector<std::uint64_t>& marks);
 /// none of the steps has, or each moves data between host and device or waits for the device.
 bool are_whole(const Trace& trace, const StepEvents& events, const FoundSteps& steps);
 
-/// When each kernel was launched, else when it ran: by StepEvents::kernels.
-std::vector<std::uint64_t> launch_times(const Trace& trace, const StepEvents& events);
+/// The first call of each correlation.
+std::unordered_map<std::uint64_t, std::uint32_t> calls_by_correlation(const Trace& trace, const StepEvents& events);
 
 }  // namespace ridgeline::imports

@@ -140,6 +140,18 @@ std::string quoted(const Trace& trace, std::string_view name) {
   return fmt::format("{} “{}”", range_word(trace), name.substr(0, kMostOfAName));
 }
 
+/// By the family with the best rank from `first` to `last`; with its ranges.
+std::optional<FoundSteps> steps_of_families(const Trace& trace, const StepEvents& events, Rank first, Rank last) {
+  const Families families = families_of(trace, events.ranges);
+  const auto* const best = best_of(families, first, last);
+  if (best == nullptr) {
+    return std::nullopt;
+  }
+  auto steps = steps_from(trace, best->second.ranges, quoted(trace, best->first.second));
+  if (steps) steps->ranges = best->second.ranges;
+  return steps;
+}
+
 /// How often, in kernels, a kernel follows itself.
 struct Rhythm {
   std::size_t period = 0;  ///< 0: irregular
@@ -196,26 +208,15 @@ const char* range_word(const Trace& trace) {
 }
 
 std::optional<FoundSteps> steps_of_named_ranges(const Trace& trace, const StepEvents& events) {
-  const Families families = families_of(trace, events.ranges);
-  const auto* const best = best_of(families, Rank::kCountsSteps, Rank::kNamedStep);
-  if (best == nullptr) {
-    return std::nullopt;
-  }
-  auto steps = steps_from(trace, best->second.ranges, quoted(trace, best->first.second));
-  if (steps) steps->ranges = best->second.ranges;
-  return steps;
+  return steps_of_families(trace, events, Rank::kCountsSteps, Rank::kNamedStep);
 }
 
 std::optional<FoundSteps> steps_of_other_ranges(const Trace& trace, const StepEvents& events) {
-  const Families families = families_of(trace, events.ranges);
-  const auto* const best = best_of(families, Rank::kCounts, Rank::kRepeats);
-  if (best == nullptr) {
-    return std::nullopt;
-  }
-  auto steps = steps_from(trace, best->second.ranges, quoted(trace, best->first.second));
+  auto steps = steps_of_families(trace, events, Rank::kCounts, Rank::kRepeats);
   if (!steps || steps->spans.size() + 1 < kLeastRepeats || !are_whole(trace, events, *steps)) {
     return std::nullopt;
   }
+  steps->ranges.clear();  // these are parts of the step, too, which are shown
   return steps;
 }
 
@@ -268,10 +269,7 @@ std::optional<FoundSteps> steps_of_kernels(const Trace& trace, const StepEvents&
   if (places.empty() || has_modules) {
     return std::nullopt;
   }
-  std::unordered_map<std::uint64_t, std::uint32_t> calls;  // by correlation
-  for (const std::uint32_t call : events.calls) {
-    if (trace.events[call].correlation != kNoId) calls.try_emplace(trace.events[call].correlation, call);
-  }
+  const auto calls = calls_by_correlation(trace, events);
   FoundSteps steps;
   std::vector<std::uint64_t> times;
   for (const std::uint32_t place : places) {

@@ -104,4 +104,7 @@ struct Trace {
   std::vector<std::string> notes;  ///< sentences for the user: what was chosen of the file, and how
 };
 
+/// Removes the events whose place in `erased`, which has one for each, is true, and what refers to them.
+void erase_events(Trace& trace, const std::vector<bool>& erased);
+
 }  // namespace ridgeline::imports
