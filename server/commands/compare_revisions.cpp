@@ -21,6 +21,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// A name of the user's for a commit.
+struct Revision {
+  std::string name;
+  std::string commit;
+};
+
 /// One revision, checked out.
 struct Version {
   std::string name;
@@ -35,22 +41,22 @@ std::string below(const std::string& inside, const std::string& top) {
   return relative.empty() || *relative.begin() == ".." ? "" : relative.string();
 }
 
-base::Result<Version, ExitCode> check_out(GitWorktrees& worktrees, const std::string& revision,
+base::Result<Version, ExitCode> check_out(GitWorktrees& worktrees, const Revision& revision,
                                           profiling::ProfileRequest request, const profiling::Target& own) {
   const std::string entry = below(own.entry, worktrees.repository());
   if (entry.empty()) {
     return usage_error(own.entry + " is not in the repository " + worktrees.repository());
   }
-  const auto folder = worktrees.add(revision);
+  const auto folder = worktrees.add(revision.commit);
   if (!folder) {
-    return usage_error(folder.error().message());
+    return usage_error("cannot check out " + revision.name + ": " + folder.error().message());
   }
   request.entry = *folder + "/" + entry;
   request.project_root = *folder + "/" + below(own.project_root, worktrees.repository());
   request.python = own.interpreter.path;
   std::error_code problem;
   if (!fs::exists(request.entry, problem)) {
-    return usage_error(fmt::format("{} is not in {}; commit it, or name a revision that has it", entry, revision));
+    return usage_error(fmt::format("{} is not in {}; commit it, or name a revision that has it", entry, revision.name));
   }
   if (!fs::exists(request.project_root, problem)) {
     request.project_root = *folder;
@@ -59,7 +65,7 @@ base::Result<Version, ExitCode> check_out(GitWorktrees& worktrees, const std::st
   if (!target) {
     return target.error();
   }
-  Version version{revision, for_comparison(std::move(request), *target), std::move(*target), {}};
+  Version version{revision.name, for_comparison(std::move(request), *target), std::move(*target), {}};
   return version;
 }
 
@@ -80,9 +86,9 @@ base::Result<compare::Comparison, ExitCode> compare_revisions(const std::string&
                                                               profiling::ProfileRequest measurement,
                                                               const RevisionsRequest& request,
                                                               compare::Settings settings) {
-  const auto revisions = revisions_of(range);
-  if (!revisions) {
-    return usage_error(revisions.error().message());
+  const auto names = revisions_of(range);
+  if (!names) {
+    return usage_error(names.error().message());
   }
   const auto own = find_target_or_report(measurement);
   if (!own) {
@@ -93,17 +99,20 @@ base::Result<compare::Comparison, ExitCode> compare_revisions(const std::string&
   if (!worktrees) {
     return usage_error(worktrees.error().message());
   }
-  for (const std::string& revision : {revisions->first, revisions->second}) {
-    if (const auto commit = worktrees->commit_of(revision); !commit) {
+  std::vector<Revision> revisions;
+  for (const std::string& name : {names->first, names->second}) {
+    const auto commit = worktrees->commit_of(name);
+    if (!commit) {
       return usage_error(commit.error().message());
     }
+    revisions.push_back({name, *commit});
   }
   if (const std::vector<std::string> filters = worktrees->filters(); !filters.empty()) {
     print_error(fmt::format("git runs these filters of its configuration on files whose attributes name them:\n{}",
                             fmt::join(filters, "\n")));
   }
   std::vector<Version> versions;
-  for (const std::string& revision : {revisions->first, revisions->second}) {
+  for (const Revision& revision : revisions) {
     auto version = check_out(*worktrees, revision, measurement, *own);
     if (!version) {
       return version.error();

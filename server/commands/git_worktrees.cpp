@@ -127,16 +127,12 @@ std::vector<std::string> GitWorktrees::filters() const {
   return filters;
 }
 
-base::Result<std::string> GitWorktrees::add(const std::string& revision) {
-  const auto commit = commit_of(revision);
-  if (!commit) {
-    return commit.error();
-  }
+base::Result<std::string> GitWorktrees::add(const std::string& commit) {
   std::string folder = temporary_ + "/" + std::to_string(added_.size() + 1);
   added_.push_back(folder);
-  const auto done = git(repository_, {"worktree", "add", "--detach", "--quiet", folder, *commit});
+  const auto done = git(repository_, {"worktree", "add", "--detach", "--quiet", folder, commit});
   if (!done) {
-    return base::error("cannot check out " + revision + ": " + done.error().message());
+    return done.error();
   }
   return folder;
 }

@@ -34,8 +34,8 @@ class GitWorktrees {
   /// The programs that the configuration has git run on the files of a checkout, if their attributes name them: such as
   /// "filter.lfs.process git-lfs filter-process".
   std::vector<std::string> filters() const;
-  /// Checks a revision out; returns the folder.
-  base::Result<std::string> add(const std::string& revision);
+  /// Checks a commit out; returns the folder. An error is what git says.
+  base::Result<std::string> add(const std::string& commit);
   /// The top of the user's own working tree; real.
   const std::string& repository() const { return repository_; }
 
