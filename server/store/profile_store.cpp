@@ -10,6 +10,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 
 #include "base/content_hash.h"
@@ -49,12 +51,18 @@ constexpr const char* kDurations =
     "interpreter TEXT NOT NULL, device TEXT NOT NULL, machine TEXT NOT NULL, kind TEXT NOT NULL, seconds REAL NOT "
     "NULL, "
     "UNIQUE (entry, interpreter, device, machine, kind))";
-/// Came later, too. An older Ridgeline reads and writes a table with this column as before.
-constexpr const char* kHasCode = "SELECT COUNT(*) FROM pragma_table_info('profiles') WHERE name = 'code'";
-constexpr const char* kAddCode = "ALTER TABLE profiles ADD COLUMN code TEXT NOT NULL DEFAULT ''";
-/// Came later, too: the report's base::ContentHash; empty where an older Ridgeline wrote it.
-constexpr const char* kHasReportHash = "SELECT COUNT(*) FROM pragma_table_info('profiles') WHERE name = 'report_hash'";
-constexpr const char* kAddReportHash = "ALTER TABLE profiles ADD COLUMN report_hash TEXT NOT NULL DEFAULT ''";
+/// Columns of `profiles` that came later. An older Ridgeline reads and writes a table with them as before.
+struct AddedColumn {
+  const char* count;  ///< how many of that name there are
+  const char* add;
+};
+constexpr std::array kAddedColumns = {
+    AddedColumn{"SELECT COUNT(*) FROM pragma_table_info('profiles') WHERE name = 'code'",
+                "ALTER TABLE profiles ADD COLUMN code TEXT NOT NULL DEFAULT ''"},
+    // The report's base::ContentHash; empty where an older Ridgeline wrote it.
+    AddedColumn{"SELECT COUNT(*) FROM pragma_table_info('profiles') WHERE name = 'report_hash'",
+                "ALTER TABLE profiles ADD COLUMN report_hash TEXT NOT NULL DEFAULT ''"},
+};
 static_assert(kApplication == 1382638695 && kSchemaVersion == 1, "as kSchema says");
 
 /// One process at a time checks a damaged file and moves it: a lock on the folder, which needs no file.
@@ -102,6 +110,8 @@ std::string hash_of(const std::string& report) {
   return hash.text();
 }
 
+bool lacks(SQLite::Database& database, const AddedColumn& column) { return number(database, column.count) == 0; }
+
 bool has_tables(SQLite::Database& database) { return number(database, "SELECT COUNT(*) FROM sqlite_schema") > 0; }
 
 bool is_sound(SQLite::Database& database) { return database.execAndGet("PRAGMA quick_check(1)").getString() == "ok"; }
@@ -110,11 +120,11 @@ void make_tables(SQLite::Database& database) {
   SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
   if (!has_tables(database)) {  // another process may have made them in the meantime
     database.exec(kSchema);
-  } else if (number(database, kHasCode) == 0) {
-    database.exec(kAddCode);
   }
-  if (number(database, kHasReportHash) == 0) {
-    database.exec(kAddReportHash);
+  for (const AddedColumn& column : kAddedColumns) {
+    if (lacks(database, column)) {
+      database.exec(column.add);
+    }
   }
   transaction.commit();
 }
@@ -179,7 +189,9 @@ base::Result<void> ProfileStore::open_file() {
   const std::int64_t application = number(*database, "PRAGMA application_id");
   const std::int64_t version = number(*database, "PRAGMA user_version");
   const bool has_any_table = has_tables(*database);
-  const bool is_complete = has_any_table && number(*database, kHasCode) > 0 && number(*database, kHasReportHash) > 0;
+  const bool is_complete = has_any_table && std::ranges::none_of(kAddedColumns, [&](const AddedColumn& one) {
+                             return lacks(*database, one);
+                           });
   reading.commit();
   if (application != kApplication && has_any_table) {
     return base::error(path_ +
