@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,10 +15,10 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 
-#include "base/errno_text.h"
 #include "base/file.h"
 #include "guard/guarded_command.h"
 #include "worker/cache.h"
+#include "worker/job_folder.h"
 #include "worker/versions.h"
 
 namespace ridgeline::worker {
@@ -95,37 +94,6 @@ base::Result<std::string> startup_folder(const std::string& sources, const std::
   return link + "/startup";
 }
 
-constexpr const char* kFolderPattern = "ridgeline-XXXXXX";
-constexpr std::chrono::minutes kLeastAge{1};  ///< of a folder that is taken to be left: it may be about to be used
-
-/// Whether somebody listens at the socket, as far as can be known.
-bool is_listening(asio::io_context& loop, const std::string& address) {
-  stream_protocol::socket socket(loop);
-  boost::system::error_code refused;
-  socket.connect(stream_protocol::endpoint(address), refused);
-  return refused != asio::error::connection_refused;
-}
-
-/// Removes the folders of jobs of this user whose process was killed before it could do so.
-void remove_left_folders(asio::io_context& loop, const std::filesystem::path& temporary) {
-  namespace fs = std::filesystem;
-  std::error_code problem;
-  const std::string_view pattern = kFolderPattern;
-  const std::string_view start = pattern.substr(0, pattern.find('X'));
-  for (const fs::directory_entry& entry : fs::directory_iterator(temporary, problem)) {
-    const std::string name = entry.path().filename().string();
-    const std::string address = (entry.path() / "job").string();
-    struct stat status {};
-    if (name.size() == pattern.size() && name.starts_with(start) && ::lstat(entry.path().c_str(), &status) == 0 &&
-        S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() &&
-        std::chrono::system_clock::now() - std::chrono::system_clock::from_time_t(status.st_mtime) > kLeastAge &&
-        address.size() < sizeof(sockaddr_un::sun_path) && fs::is_socket(address, problem) &&
-        !is_listening(loop, address)) {
-      fs::remove_all(entry.path(), problem);
-    }
-  }
-}
-
 }  // namespace
 
 Job::Job(asio::io_context& loop, Reaper& reaper, JobOptions options, Handlers handlers)
@@ -174,16 +142,13 @@ base::Result<std::unique_ptr<Job>, protocol::Failure> Job::start(asio::io_contex
 }
 
 base::Result<void, protocol::Failure> Job::listen() {
-  std::error_code problem;
-  const std::filesystem::path temporary = std::filesystem::temp_directory_path(problem);
-  remove_left_folders(loop_, temporary);
-  std::string folder = (temporary / kFolderPattern).string();
-  if (problem || ::mkdtemp(folder.data()) == nullptr) {  // with mode 0700
-    return start_failure(FailureKind::kResources, base::with_errno("Cannot make a folder for the job's socket"));
+  const auto folder = make_job_folder();
+  if (!folder) {
+    return start_failure(FailureKind::kResources, folder.error().message());
   }
-  folder_ = folder;
+  folder_ = *folder;
   boost::system::error_code refused;
-  const std::string address = folder_ + "/job";
+  const std::string address = job_address(folder_);
   if (address.size() >= sizeof(sockaddr_un::sun_path)) {
     return start_failure(FailureKind::kResources, "The path " + address + " is too long for a socket. Set TMPDIR.");
   }

@@ -76,6 +76,46 @@ std::optional<rlimit>& first_descriptor_limit() {
   ::_exit(127);
 }
 
+/// The errno that exec left, whose success closes the pipe; 0. Reaps the child that could not run.
+int exec_problem(pid_t child, Descriptor problem_read) {
+  int problem = 0;
+  ssize_t got = 0;
+  do {
+    got = ::read(problem_read.get(), &problem, sizeof(problem));
+  } while (got < 0 && errno == EINTR);
+  if (got != sizeof(problem)) {
+    return 0;
+  }
+  ::waitpid(child, nullptr, 0);
+  return problem;
+}
+
+/// Between fork and exec, with all signals blocked. Never returns.
+[[noreturn]] void become_foreground(char* const* arguments, char* const* environment, const Descriptor& null,
+                                    bool discards_output, int report, pid_t parent, const sigset_t& mask) {
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != parent) {
+    ::_exit(127);  // it ended before the line above
+  }
+  for (int signal = 1; signal < NSIG; ++signal) {
+    struct sigaction action {};
+    // What is ignored stays so for a command, as a shell's does, but for what we ignore ourselves.
+    if (::sigaction(signal, nullptr, &action) == 0 && (action.sa_handler != SIG_IGN || signal == SIGXFSZ)) {
+      ::signal(signal, SIG_DFL);
+    }
+  }
+  if (discards_output) {
+    for (int standard = 0; standard <= 2; ++standard) {
+      ::dup2(null.get(), standard);
+    }
+  }
+  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+  ::execvpe(arguments[0], arguments, environment);
+  const int problem = errno;
+  [[maybe_unused]] const ssize_t written = ::write(report, &problem, sizeof(problem));
+  ::_exit(127);
+}
+
 }  // namespace
 
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
@@ -129,50 +169,6 @@ void raise_descriptor_limit() {
     first_descriptor_limit() = first;
   }
 }
-
-namespace {
-
-/// The errno that exec left, whose success closes the pipe; 0. Reaps the child that could not run.
-int exec_problem(pid_t child, Descriptor problem_read) {
-  int problem = 0;
-  ssize_t got = 0;
-  do {
-    got = ::read(problem_read.get(), &problem, sizeof(problem));
-  } while (got < 0 && errno == EINTR);
-  if (got != sizeof(problem)) {
-    return 0;
-  }
-  ::waitpid(child, nullptr, 0);
-  return problem;
-}
-
-/// Between fork and exec, with all signals blocked. Never returns.
-[[noreturn]] void become_foreground(char* const* arguments, char* const* environment, const Descriptor& null,
-                                    bool discards_output, int report, pid_t parent, const sigset_t& mask) {
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (::getppid() != parent) {
-    ::_exit(127);  // it ended before the line above
-  }
-  for (int signal = 1; signal < NSIG; ++signal) {
-    struct sigaction action {};
-    // What is ignored stays so for a command, as a shell's does, but for what we ignore ourselves.
-    if (::sigaction(signal, nullptr, &action) == 0 && (action.sa_handler != SIG_IGN || signal == SIGXFSZ)) {
-      ::signal(signal, SIG_DFL);
-    }
-  }
-  if (discards_output) {
-    for (int standard = 0; standard <= 2; ++standard) {
-      ::dup2(null.get(), standard);
-    }
-  }
-  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
-  ::execvpe(arguments[0], arguments, environment);
-  const int problem = errno;
-  [[maybe_unused]] const ssize_t written = ::write(report, &problem, sizeof(problem));
-  ::_exit(127);
-}
-
-}  // namespace
 
 base::Result<pid_t> spawn(const SpawnOptions& options) {
   const std::vector<char*> arguments = pointers_to(options.arguments);
