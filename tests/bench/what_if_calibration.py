@@ -210,17 +210,31 @@ def collect(model: str, results: Path, try_time: float) -> None:
     print(f"{model}: {len(pairs)} pairs", flush=True)
 
 
-def run(models: list[str], results: Path, try_time: float, *, collects: bool = True) -> None:
+def collect_missing(models: list[str], results: Path, try_time: float) -> None:
     done = {line["model"] for line in read(results)}
-    for model in models if collects else []:
+    for model in models:
         if model not in done:
             collect(model, results, try_time)
-    lines = read(results)
-    found = [pair for line in lines for pair in pairs_of(line)]
+
+
+def quiet_pairs(lines: list[dict[str, Any]], predicted: str = "predicted") -> list[Pair]:
+    """Those whose trials say something; ends where there are none."""
+    found = [pair for line in lines for pair in pairs_of(line, predicted)]
     pairs = [pair for pair in found if pair.is_quiet]
     print(f"{len(found) - len(pairs)} of {len(found)} pairs are left out: their trials say too little.")
     if not pairs:
         sys.exit("There are no results: the machine has to be quiet.")
+    return pairs
+
+
+def run(models: list[str], results: Path, try_time: float) -> None:
+    collect_missing(models, results, try_time)
+    make_table(results)
+
+
+def make_table(results: Path) -> None:
+    lines = read(results)
+    pairs = quiet_pairs(lines)
     devices = ", ".join(sorted({line["device"] for line in lines}))
     rows = table_of(pairs)
     TABLE.write_text(text_of(rows, LEVEL, f"{len(lines)} models on {devices}, {os.cpu_count()} processors."), "utf-8")
@@ -230,17 +244,9 @@ def run(models: list[str], results: Path, try_time: float, *, collects: bool = T
     print(f"{platform.machine()}: {TABLE.relative_to(ROOT)} is written; build and commit it.")
 
 
-def run_held_out(try_time: float) -> None:
+def check_held_out(results: Path) -> None:
     """Whether the intervals that users are shown hold on models that the table was not made from."""
-    done = {line["model"] for line in read(HELD_OUT_RESULTS)}
-    for model in HELD_OUT:
-        if model not in done:
-            collect(model, HELD_OUT_RESULTS, try_time)
-    found = [pair for line in read(HELD_OUT_RESULTS) for pair in pairs_of(line, "shown")]
-    pairs = [pair for pair in found if pair.is_quiet]
-    print(f"{len(found) - len(pairs)} of {len(found)} pairs are left out: their trials say too little.")
-    if not pairs:
-        sys.exit("There are no results: the machine has to be quiet.")
+    pairs = quiet_pairs(read(results), "shown")
     for pair in pairs:
         predicted, tried = ([f"{math.exp(value):.2f}" for value in of] for of in (pair.predicted, pair.tried))
         verdict = "inside" if pair.is_inside(0) else "OUTSIDE"
@@ -266,12 +272,16 @@ def main() -> None:
     parser.add_argument("--held-out", action="store_true", help="checks the table on other models")
     options = parser.parse_args()
     if options.held_out:
-        run_held_out(options.try_time)
+        collect_missing(HELD_OUT, HELD_OUT_RESULTS, options.try_time)
+        check_held_out(HELD_OUT_RESULTS)
         return
     unknown = set(options.models.split(",")) - set(MODELS)
     if unknown:
         parser.error(f"no model is called {', '.join(sorted(unknown))}: {', '.join(MODELS)}")
-    run(options.models.split(","), options.results, options.try_time, collects=not options.table_only)
+    if options.table_only:
+        make_table(options.results)
+    else:
+        run(options.models.split(","), options.results, options.try_time)
 
 
 if __name__ == "__main__":
