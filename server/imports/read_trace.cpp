@@ -343,7 +343,7 @@ class TraceReader {
     return compression_ == Compression::kCutOff || compression_ == Compression::kDamaged;
   }
 
-  [[noreturn]] void refuse(const char* what, std::size_t limit, std::uint64_t position, const char* advice) const {
+  [[noreturn]] void refuse(const char* what, std::size_t limit, std::uint64_t position, const char* advice) {
     throw ImportError(std::string("The trace has a ") + what + " longer than " + size_of(limit) + " " +
                       text_.place(position) + ": " + advice + ".");
   }

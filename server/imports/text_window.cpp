@@ -50,7 +50,9 @@ std::size_t TextWindow::passed() {
   return needed - std::min(needed, kBefore);
 }
 
-std::string TextWindow::place(std::uint64_t position) const {
+std::string TextWindow::place(std::uint64_t position) {
+  while (base_ + end_ < position + kNear && fill()) {
+  }
   if (position < base_) {
     return "at byte " + std::to_string(position);
   }

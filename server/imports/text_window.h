@@ -52,8 +52,8 @@ class TextWindow {
   /// `position` must be held.
   void go_to(std::uint64_t position) { at_ = static_cast<std::size_t>(position - base_); }
 
-  /// `at byte 1234 (line 5, column 6), near "…"`; the byte alone where it is no longer held.
-  std::string place(std::uint64_t position) const;
+  /// `at byte 1234 (line 5, column 6), near "…"`; the byte alone where it is no longer held. Reads what it quotes.
+  std::string place(std::uint64_t position);
 
  private:
   static constexpr std::uint64_t kNothing = std::numeric_limits<std::uint64_t>::max();

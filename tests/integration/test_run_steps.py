@@ -100,7 +100,7 @@ def test_a_line_that_never_runs(tmp_path: Path) -> None:
     number = number_of(script, "class Net")
     done = run(script, "3", options=("--step-boundary", f"{script}:{number}"))
     assert done.returncode == 1
-    assert f"line {number} of train.py had run 1 times" in done.stderr
+    assert f"line {number} of train.py had run 1 time." in done.stderr
 
 
 def test_weights_that_the_script_updates_itself(tmp_path: Path) -> None:
