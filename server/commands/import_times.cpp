@@ -1,6 +1,5 @@
 #include "commands/import_times.h"
 
-#include <chrono>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -45,7 +44,7 @@ base::Result<Merged> import_csv(OperationTable& table, const std::string& path, 
   if (!text) {
     return text.error();
   }
-  csv.measured_s = profiling::seconds_since_1970(std::chrono::system_clock::now());
+  csv.measured_s = profiling::seconds_since_1970();
   csv.source = csv.source.empty() ? std::filesystem::path(path).filename().string() : csv.source;
   const auto rows = operations::parse_times(*text, path, csv);
   if (!rows) {

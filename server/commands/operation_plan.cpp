@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "commands/measuring_script.h"
-#include "commands/operation_times.h"
+#include "commands/experiments.h"
 #include "commands/options.h"
 #include "commands/own_operations.h"
 #include "commands/profile_now.h"
@@ -107,7 +106,7 @@ int add_times(const std::string& host, const std::string& csv) {
   if (csv.find('\n') + 1 >= csv.size()) {  // the names of the columns alone
     return write_out(host + ": no operation could be timed, none was added\n", {});
   }
-  const std::int64_t now = profiling::seconds_since_1970(std::chrono::system_clock::now());
+  const std::int64_t now = profiling::seconds_since_1970();
   constexpr std::int64_t kClockDifference = 86400;
   const auto rows = operations::parse_times(csv, host, {.measured_s = now + kClockDifference});
   auto table = own_operation_table();

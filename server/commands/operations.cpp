@@ -7,10 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "app/collect_times.h"
 #include "base/result.h"
+#include "commands/experiments.h"
 #include "commands/import_times.h"
 #include "commands/operation_plan.h"
-#include "commands/operation_times.h"
 #include "commands/options.h"
 #include "commands/own_operations.h"
 #include "commands/profile_now.h"
@@ -60,17 +61,23 @@ int measure(const MeasureOptions& options) {
   const std::string& gpu = findings->cuda_device;
   const operations::Conditions conditions{gpu.empty() ? worker::processor_name() : gpu, findings->threads,
                                           findings->torch};
-  const auto timed = times_of_operations(runs, conditions, keys, options.seconds);
-  if (!timed) {
-    return timed.error().value;
+  EntryExperiments runner(runs);
+  const auto times = std::make_shared<app::CollectedTimes>(app::CollectedTimes{conditions});
+  const auto collected = wait_for(*target, app::collect_times(runner, times, keys, options.seconds));
+  if (!collected) {
+    return collected.error().value;
   }
+  for (const std::string& warning : times->warnings) {
+    warn(warning);
+  }
+  const profiling::TimesForAnswer& timed = times->timed;
   std::ptrdiff_t without = 0;
-  for (const auto& [key, time] : timed->known) {
+  for (const auto& [key, time] : timed.known) {
     without += time.reason.empty() ? 0 : 1;
   }
   return write_out(
       fmt::format("{} operations: {} measured now, {} known before, {} that cannot be measured alone\n", keys.size(),
-                  timed->measured, std::ssize(timed->known) - timed->measured - without, without),
+                  timed.measured, std::ssize(timed.known) - timed.measured - without, without),
       {});
 }
 

@@ -1,7 +1,6 @@
 #include "commands/predict.h"
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,7 +10,8 @@
 #include <fmt/format.h>
 
 #include "analysis/prediction/answers.h"
-#include "commands/captured_changes.h"
+#include "app/predict_changes.h"
+#include "commands/experiments.h"
 #include "commands/imported_trace.h"
 #include "commands/options.h"
 #include "commands/predict_devices.h"
@@ -60,17 +60,18 @@ struct PredictOptions {
 };
 
 /// The changes' operations are captured and timed after the profile.
-base::Result<CapturedAnswer, ExitCode> captured_answer(const PredictOptions& options, EntryRuns& runs,
-                                                       const profiling::ProfileRun& made,
-                                                       const profiling::WhatIfBase& base,
-                                                       const std::vector<protocol::ChangeRequest>& requests) {
-  auto found = predict_captured({runs, base, made.profile.environment, options.measure_seconds}, requests);
-  if (found) {
-    if (std::string text = disturbed_text(found->disturbed, found->answer.operations_measured); !text.empty()) {
-      found->answer.warnings.push_back(std::move(text));
-    }
+base::Result<analysis::WhatIf, ExitCode> changes_predicted(const PredictOptions& options, EntryRuns& runs,
+                                                           const analysis::Environment& environment,
+                                                           profiling::WhatIfBase base,
+                                                           std::vector<protocol::ChangeRequest> requests) {
+  EntryExperiments runner(runs);
+  app::PredictedStep step{std::make_shared<const profiling::WhatIfBase>(std::move(base)), app::no_times(environment)};
+  step.measure_seconds = options.measure_seconds;
+  auto predicted = wait_for(runs.target(), app::predict_changes(runner, std::move(step), {std::move(requests)}, {}));
+  if (!predicted) {
+    return predicted.error();
   }
-  return found;
+  return std::move(predicted->answer);
 }
 
 /// Nothing, with a warning, where it cannot be predicted.
@@ -82,17 +83,17 @@ base::Result<std::optional<analysis::RefinedBatch>, ExitCode> refine(const Predi
     return refined;
   }
   const int size = answer.batch->batch_size;
-  const auto found =
-      captured_answer(options, runs, made, profiling::what_if_base(made), {profiling::batch_size_change(size)});
+  const auto found = changes_predicted(options, runs, made.profile.environment, profiling::what_if_base(made),
+                                       {profiling::batch_size_change(size)});
   if (!found) {
     return found.error();
   }
-  refined = profiling::refined_batch(found->answer, size);
+  refined = profiling::refined_batch(*found, size);
   if (!refined.has_value()) {
-    warn(fmt::format("A batch of {} cannot be predicted from its operations: {}.", size,
-                     found->answer.changes.front().reason));
+    warn(
+        fmt::format("A batch of {} cannot be predicted from its operations: {}.", size, found->changes.front().reason));
   }
-  for (const std::string& warning : report::shown_warnings(found->answer.warnings, options.output->warnings)) {
+  for (const std::string& warning : report::shown_warnings(found->warnings, options.output->warnings)) {
     warn(warning);
   }
   return refined;
@@ -103,22 +104,23 @@ int run_make_fit(const PredictOptions& options, EntryRuns& runs) {
   if (!made) {
     return made.error().value;
   }
-  const profiling::WhatIfBase base = profiling::what_if_base(*made);
+  profiling::WhatIfBase base = profiling::what_if_base(*made);
   if (const auto problem = profiling::fit_problem(base); !problem.empty()) {
     print_error(fmt::format("--make-fit is not answered for this step: {}.", problem));
     return kExitUsage;
   }
   const int size = options.make_fit;
-  auto found = captured_answer(options, runs, *made, base, profiling::fitting_requests(size));
+  const auto found =
+      changes_predicted(options, runs, made->profile.environment, std::move(base), profiling::fitting_requests(size));
   if (!found) {
     return found.error().value;
   }
   const analysis::BatchPrediction fitted = analysis::predict_batch(analysis::make_predictor(made->profile), size);
   const std::uint64_t limit = options.into_bytes > 0 ? options.into_bytes : made->profile.capacity_bytes;
-  const auto answer = profiling::make_fit(found->answer, size, limit, analysis::best_peak_bytes(fitted));
+  const auto answer = profiling::make_fit(*found, size, limit, analysis::best_peak_bytes(fitted));
   if (!answer.has_value()) {
     print_error(
-        fmt::format("The memory of a batch of {} cannot be predicted: {}.", size, found->answer.changes.back().reason));
+        fmt::format("The memory of a batch of {} cannot be predicted: {}.", size, found->changes.back().reason));
     return kExitEntryFailed;
   }
   return write_out(options.output->format == "json" ? report::json_make_fit(*answer)
@@ -134,7 +136,7 @@ int run_batch_question(const PredictOptions& options, const profiling::Target& t
     kept = std::move(found);
   }
   const bool stored = kept.has_value();
-  const std::int64_t now = profiling::seconds_since_1970(std::chrono::system_clock::now());
+  const std::int64_t now = profiling::seconds_since_1970();
   std::optional<profiling::ProfileRun> made;
   if (!stored) {
     auto profiled = profile_now(runs);

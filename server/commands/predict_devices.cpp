@@ -10,7 +10,7 @@
 #include "cluster/steps_of_ranks.h"
 #include "commands/described_cluster.h"
 #include "commands/exit_codes.h"
-#include "commands/operation_times.h"
+#include "commands/experiments.h"
 #include "commands/own_estimators.h"
 #include "commands/own_operations.h"
 #include "commands/profile_now.h"

@@ -62,7 +62,7 @@ base::Result<profiling::ProfileRun, ExitCode> profile_now(EntryRuns& runs) {
   if (!request.keep) {
     return std::move(*run);
   }
-  std::string warning = profiling::keep_profile(*run, request, target);
+  std::string warning = profiling::keep_profile(*run, request, target, profiling::seconds_since_1970());
   if (warning.empty() && took.has_value()) {
     warning = profiling::keep_duration(request, target, *took);
   }

@@ -138,7 +138,7 @@ void keep(Rank& rank, const profiling::ProfileRequest& place) {
   if (path(target->interpreter.path).parent_path() != path(rank.interpreter).parent_path()) {
     target->interpreter.path = rank.interpreter;
   }
-  warn(profiling::keep_profile(rank.run, request, *target));
+  warn(profiling::keep_profile(rank.run, request, *target, profiling::seconds_since_1970()));
 }
 
 /// Why there is nothing to report, where no process says so itself.

@@ -1,7 +1,6 @@
 #include "commands/train_estimators.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <iterator>
 #include <memory>
@@ -121,7 +120,7 @@ int train_across(const TrainOptions& options) {
   }
   std::vector<DeviceTimes> training;
   std::vector<DeviceTimes> held_out;
-  Estimators made{{}, profiling::seconds_since_1970(std::chrono::system_clock::now()), {}};
+  Estimators made{{}, profiling::seconds_since_1970(), {}};
   report::TrainingReport report;
   for (const DeviceTimes& one : *all) {
     if (is_test_device(options, one.device)) {
@@ -182,7 +181,7 @@ int train(const TrainOptions& options) {
   if (!models) {
     return fail(models.error());
   }
-  const std::int64_t now = profiling::seconds_since_1970(std::chrono::system_clock::now());
+  const std::int64_t now = profiling::seconds_since_1970();
   Estimators made{rows->front().conditions, now, std::move(*models)};
   const auto errors = estimate::held_out_errors(made, held_out);
   const report::TrainingReport report{made.conditions, static_cast<int>(training.size()), made.models, errors};

@@ -10,9 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "commands/captured_changes.h"
+#include "app/predict_changes.h"
+#include "app/search_changes.h"
+#include "commands/experiments.h"
 #include "commands/imported_trace.h"
-#include "commands/operation_times.h"
 #include "commands/options.h"
 #include "commands/profile_now.h"
 #include "commands/python_changes.h"
@@ -31,12 +32,6 @@ namespace ridgeline::commands {
 namespace {
 
 using protocol::ChangeRequest;
-using protocol::Experiment;
-
-/// Changes that a search combines at most.
-constexpr std::size_t kMostCombined = 4;
-/// Combinations that a search tries.
-constexpr std::size_t kMostTried = 3;
 
 struct WhatIfOptions {
   std::shared_ptr<profiling::ProfileRequest> request = std::make_shared<profiling::ProfileRequest>();
@@ -54,183 +49,13 @@ struct WhatIfOptions {
   ClusterOptions cluster;  ///< without a file: none
 };
 
-/// One answer, asked for step by step: each step runs the worker.
-class Asking {
- public:
-  Asking(const WhatIfOptions& options, const WantedChanges& wanted, EntryRuns& runs, profiling::WhatIfBase base,
-         const analysis::Environment& environment)
-      : options_(options), wanted_(wanted), runs_(runs), base_(std::move(base)), environment_(environment) {}
-
-  /// Predicts the requests.
-  base::Result<analysis::WhatIf, ExitCode> predict(const std::vector<ChangeRequest>& requests) {
-    std::vector<ChangeRequest> captured;
-    std::vector<ChangeRequest> on_graph;
-    for (const ChangeRequest& request : requests) {
-      (whatif::parts_of(request).runner.empty() ? on_graph : captured).push_back(request);
-    }
-    analysis::WhatIf answer = base_.answer;
-    if (!captured.empty()) {
-      auto predicted = predict_by_capture(captured);
-      if (!predicted) {
-        return predicted;
-      }
-      answer = std::move(*predicted);
-    }
-    for (analysis::ChangeAnswer& row : profiling::answers_on_graph(base_, on_graph, wanted_.user_changes)) {
-      answer.changes.push_back(std::move(row));
-    }
-    if (options_.changes.empty() && options_.widths.empty() && options_.files.empty() && !graph_changes_added_) {
-      graph_changes_added_ = true;
-      on_graph.clear();
-      for (const ChangeRequest& request : whatif::usual_changes_on_traces()) {
-        if (whatif::is_on_graph_only(request, {})) {
-          on_graph.push_back(request);
-        }
-      }
-      for (analysis::ChangeAnswer& row : profiling::answers_on_graph(base_, on_graph, {})) {
-        if (row.reason.empty()) {
-          answer.changes.push_back(std::move(row));
-        }
-      }
-    }
-    profiling::sort_by_gain(answer);
-    return answer;
-  }
-
-  /// Predicts requests of which the runner makes at least one change.
-  base::Result<analysis::WhatIf, ExitCode> predict_by_capture(const std::vector<ChangeRequest>& requests) {
-    const bool shows = options_.output->format == "text";
-    auto found = predict_captured({runs_, base_, environment_, options_.measure_seconds}, requests,
-                                  wanted_.user_changes, shows ? ShowFirst(show_first) : ShowFirst());
-    if (!found) {
-      return found.error();
-    }
-    profiling::judge_predictions(found->answer);
-    measured_ += found->answer.operations_measured;
-    disturbed_ += found->disturbed;
-    found->answer.operations_measured = measured_;
-    if (std::string text = disturbed_text(disturbed_, measured_); !text.empty()) {
-      found->answer.warnings.push_back(std::move(text));
-    }
-    return std::move(found->answer);
-  }
-
-  /// Tries those of the answer that apply, at most `most` of them, best first.
-  base::Result<void, ExitCode> attempt(analysis::WhatIf& answer, std::size_t most) {
-    std::vector<ChangeRequest> requests;
-    for (const analysis::ChangeAnswer& row : answer.changes) {
-      if (row.reason.empty() && runs(row.change) && requests.size() < most) {
-        requests.push_back(row.change);
-      }
-    }
-    if (requests.empty()) {
-      return {};
-    }
-    auto findings =
-        run_experiment(runs_, {.kind = Experiment::Kind::kTry, .changes = requests, .seconds = options_.try_seconds});
-    if (!findings) {
-      return findings.error();
-    }
-    profiling::add_trials(answer, requests, findings->tried);
-    if (findings->ended_early.has_value()) {
-      answer.warnings.push_back("Not every change was tried: " + findings->ended_early->message);
-    }
-    return {};
-  }
-
-  /// The best combinations: one change more as long as that is predicted to gain.
-  base::Result<analysis::WhatIf, ExitCode> search() {
-    auto answer = predict(wanted_.requests);
-    if (!answer) {
-      return answer;
-    }
-    std::vector<analysis::ChangeAnswer> alone = answer->changes;
-    std::erase_if(alone, [](const analysis::ChangeAnswer& row) { return !runs(row.change); });
-    std::optional<analysis::ChangeAnswer> best = best_of(alone);
-    while (best.has_value() && best->change.size() < kMostCombined) {
-      std::vector<ChangeRequest> more;
-      for (const analysis::ChangeAnswer& row : alone) {
-        if (is_predicted(row) && std::ranges::find(best->change, row.change.front()) == best->change.end()) {
-          more.push_back(best->change);
-          more.back().push_back(row.change.front());
-        }
-      }
-      if (more.empty()) {
-        break;
-      }
-      auto combined = predict(more);
-      if (!combined) {
-        return combined;
-      }
-      std::optional<analysis::ChangeAnswer> better = best_of(combined->changes);
-      answer->changes.insert(answer->changes.end(), combined->changes.begin(), combined->changes.end());
-      answer->operations = std::max(answer->operations, combined->operations);
-      answer->operations_measured = measured_;
-      const bool fits_now = !best->predicted->peak_bytes.has_value() || fits(*best);
-      if (!better.has_value() || (fits_now && better->predicted->speed_up.value <= best->predicted->speed_up.value)) {
-        break;
-      }
-      best = std::move(better);
-    }
-    std::erase_if(answer->changes, [&](const analysis::ChangeAnswer& row) { return row.predicted && !fits(row); });
-    profiling::sort_by_gain(*answer);
-    return answer;
-  }
-
- private:
-  /// To stderr, before the whole answer is there.
-  static void show_first(const analysis::ChangeAnswer& row) {
-    const std::string text = !row.reason.empty()         ? "left out: " + row.reason
-                             : row.predicted.has_value() ? "predicted " + report::predicted_text(row)
-                                                         : "not predicted: " + row.not_predicted;
-    write_to_error(protocol::printable(fmt::format("{}: {}", fmt::join(row.change, " + "), text)) + "\n");
-  }
-
-  /// Whether the runner makes all of it.
-  static bool runs(const ChangeRequest& request) {
-    return std::ranges::all_of(request, [](const std::string& change) {
-      const whatif::ChangeKind* kind = whatif::find_change(change);
-      return kind != nullptr && kind->on_step;
-    });
-  }
-
-  static bool is_predicted(const analysis::ChangeAnswer& row) {
-    return row.reason.empty() && row.predicted.has_value();
-  }
-
-  bool fits(const analysis::ChangeAnswer& row) const {
-    return options_.memory_bytes == 0 || !row.predicted->peak_bytes.has_value() ||
-           *row.predicted->peak_bytes <= options_.memory_bytes;
-  }
-
-  /// The fastest of those that fit; where none fits, the one that needs the least memory.
-  std::optional<analysis::ChangeAnswer> best_of(const std::vector<analysis::ChangeAnswer>& rows) const {
-    std::optional<analysis::ChangeAnswer> best;
-    for (const analysis::ChangeAnswer& row : rows) {
-      if (!is_predicted(row)) {
-        continue;
-      }
-      const auto rank = [&](const analysis::ChangeAnswer& each) {
-        const bool fit = fits(each);
-        return std::pair(
-            fit, fit ? each.predicted->speed_up.value : -static_cast<double>(each.predicted->peak_bytes.value_or(0)));
-      };
-      if (!best.has_value() || rank(row) > rank(*best)) {
-        best = row;
-      }
-    }
-    return best;
-  }
-
-  const WhatIfOptions& options_;
-  const WantedChanges& wanted_;
-  EntryRuns& runs_;
-  profiling::WhatIfBase base_;
-  const analysis::Environment& environment_;
-  int measured_ = 0;
-  int disturbed_ = 0;
-  bool graph_changes_added_ = false;  ///< the usual ones, to the first answer
-};
+/// To stderr, before the whole answer is there.
+void show_first(const analysis::ChangeAnswer& row) {
+  const std::string text = !row.reason.empty()         ? "left out: " + row.reason
+                           : row.predicted.has_value() ? "predicted " + report::predicted_text(row)
+                                                       : "not predicted: " + row.not_predicted;
+  write_to_error(protocol::printable(fmt::format("{}: {}", fmt::join(row.change, " + "), text)) + "\n");
+}
 
 /// What does not go with a cluster is refused.
 int run_on_cluster(const WhatIfOptions& options, bool trace) {
@@ -261,6 +86,23 @@ int run_on_trace(const WhatIfOptions& options, WantedChanges wanted) {
                        std::move(wanted), worker::find_interpreter_here(options.request->python).path, *options.output);
 }
 
+using AnswerOrExit = base::Result<analysis::WhatIf, ExitCode>;
+
+AnswerOrExit searched(const WhatIfOptions& options, EntryExperiments& runner, const profiling::Target& target,
+                      const app::PredictedStep& step, app::ChangeQuestion question, const app::ShowFirst& show) {
+  const auto limit = options.memory_bytes > 0 ? std::optional(options.memory_bytes) : std::nullopt;
+  return wait_for(target, app::search_changes(runner, step, std::move(question), limit, show));
+}
+
+AnswerOrExit predicted(EntryExperiments& runner, const profiling::Target& target, const app::PredictedStep& step,
+                       app::ChangeQuestion question, const app::ShowFirst& show) {
+  auto predicted = wait_for(target, app::predict_changes(runner, step, std::move(question), show));
+  if (!predicted) {
+    return predicted.error();
+  }
+  return std::move(predicted->answer);
+}
+
 int run_on_entry(const WhatIfOptions& options, WantedChanges wanted) {
   const auto target = find_target_or_report(*options.request);
   if (!target) {
@@ -282,15 +124,21 @@ int run_on_entry(const WhatIfOptions& options, WantedChanges wanted) {
   if (const auto ran = make_python_changes(wanted, base.graph, target->interpreter.path); !ran) {
     return ran.error().value;
   }
-  Asking asking(options, wanted, runs, std::move(base), made->profile.environment);
-  auto answer = options.search ? asking.search() : asking.predict(wanted.requests);
+  const bool is_usual = options.changes.empty() && options.widths.empty() && options.files.empty();
+  app::ChangeQuestion question = is_usual ? app::usual_question() : app::ChangeQuestion{wanted.requests};
+  const app::ShowFirst show = options.output->format == "text" ? app::ShowFirst(show_first) : app::ShowFirst();
+  const app::PredictedStep step{std::make_shared<const profiling::WhatIfBase>(std::move(base)),
+                                app::no_times(made->profile.environment), std::move(wanted.user_changes),
+                                options.measure_seconds};
+  EntryExperiments runner(runs);
+  auto answer = options.search ? searched(options, runner, *target, step, std::move(question), show)
+                               : predicted(runner, *target, step, std::move(question), show);
+  if (answer && (options.attempt || options.search)) {
+    const std::size_t most = options.search ? app::kMostTried : protocol::kMaxChanges;
+    answer = wait_for(*target, app::try_changes(runner, std::move(*answer), most, options.try_seconds));
+  }
   if (!answer) {
     return answer.error().value;
-  }
-  if (options.attempt || options.search) {
-    if (const auto tried = asking.attempt(*answer, options.search ? kMostTried : protocol::kMaxChanges); !tried) {
-      return tried.error().value;
-    }
   }
   answer->try_seconds = profiling::seconds_to_try(*answer, options.try_seconds);
   return write_out(rendered_what_if(*answer, *options.output), *options.output);

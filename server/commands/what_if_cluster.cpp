@@ -10,7 +10,7 @@
 #include "cluster/predict_job.h"
 #include "commands/described_cluster.h"
 #include "commands/exit_codes.h"
-#include "commands/operation_times.h"
+#include "commands/experiments.h"
 #include "commands/profile_now.h"
 #include "commands/terminal.h"
 #include "profiling/what_if.h"

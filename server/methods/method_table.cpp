@@ -30,6 +30,7 @@
 #include "protocol/json_fields.h"
 #include "report/job_report.h"
 #include "report/other_devices.h"
+#include "session/progress.h"
 #include "source/entry_point_text.h"
 
 namespace ridgeline::methods {
@@ -217,8 +218,14 @@ base::Task<session::Outcome> run_script(Context context, RunParams params) {
 }
 
 base::Task<session::Outcome> what_if(Context context, WhatIfParams params) {
+  WhatIfFlow::ShowPart show;
+  if (auto send = session::partial_results(context.session(), params.params)) {
+    show = [send = std::move(send)](const analysis::WhatIf& part) {
+      send({{"changes", what_if_json(part, "")["changes"]}});
+    };
+  }
   auto asking = context.what_if.ask(context.workspace, params.uri, std::move(params.changes), std::move(params.params),
-                                    context.cancel);
+                                    std::move(show), context.cancel);
   const WhatIfEnd end = co_await std::move(asking);
   if (!end) {
     co_return error_of_run(end.error());

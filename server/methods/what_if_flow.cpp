@@ -1,26 +1,19 @@
 #include "methods/what_if_flow.h"
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <iterator>
 #include <optional>
-#include <set>
 #include <utility>
 
-#include <fmt/format.h>
-
+#include "app/predict_changes.h"
 #include "base/path.h"
 #include "methods/progress_bar.h"
-#include "profiling/kept_profiles.h"
 #include "profiling/other_devices.h"
 #include "profiling/source_text.h"
-#include "report/what_if.h"
 #include "source/change_edits.h"
-#include "whatif/calibration.h"
 #include "whatif/change_table.h"
-#include "worker/machine.h"
 
 namespace ridgeline::methods {
 
@@ -47,27 +40,57 @@ analysis::ChangeAnswer unknown_row(const ChangeRequest& change) {
           .can_be_tried = true};
 }
 
-/// The table, or nothing: then all operations are measured. Reads and writes files.
-std::optional<operations::OperationTable> table_in(const std::string& cache) {
-  auto table = operations::OperationTable::open(profiling::operation_table_path(cache));
-  return table ? std::optional(std::move(*table)) : std::nullopt;
-}
-
 }  // namespace
 
-struct WhatIfFlow::Asking {
+/// One request, and the experiments that it runs.
+struct WhatIfFlow::Asking final : app::ExperimentRunner {
+  Asking(Entries& entries_, Workspace& workspace_, profiling::Target target_, session::CancelToken cancel_)
+      : entries(entries_),
+        workspace(workspace_),
+        request(workspace_.settings().request(target_.entry)),
+        target(std::move(target_)),
+        cancel(std::move(cancel_)) {}
+
+  base::Task<profiling::ExperimentOutcome> run(Experiment experiment) override;
+  base::Task<void> off_loop(std::function<void()> work) override;
+  std::string cache() const override { return target.cache; }
+
+  Entries& entries;
   Workspace& workspace;
   profiling::ProfileRequest request;
   profiling::Target target;
-  std::shared_ptr<Known> known;
   session::CancelToken cancel;
-  std::unique_ptr<ProgressBar> bar{};
+  std::shared_ptr<Known> known{};
+  std::shared_ptr<ProgressBar> bar{};
   profiling::ProfileQueue::Ticket ticket = 0;  ///< of the run that goes on
   bool is_cancelled = false;
-  std::string first_text{};  ///< what is known before the whole answer; mostly empty
 };
 
-struct WhatIfFlow::Times : profiling::TimesForAnswer {};
+base::Task<profiling::ExperimentOutcome> WhatIfFlow::Asking::run(Experiment experiment) {
+  if (is_cancelled) {
+    co_return failure(FailureKind::kCancelled, "It was cancelled.");
+  }
+  ticket = entries.new_ticket();
+  bar->restart();
+  const bool vouches = editor_vouches(workspace.session().client().options);
+  const auto show = [weak = std::weak_ptr(bar)](const protocol::Progress& step) {
+    if (const auto shown = weak.lock()) {
+      shown->show(step);
+    }
+  };
+  auto running =
+      workspace.while_open(entries.experiment(ticket, request, target, vouches, std::move(experiment), show));
+  co_return co_await std::move(running);
+}
+
+base::Task<void> WhatIfFlow::Asking::off_loop(std::function<void()> work) {
+  const auto called = [work = std::move(work)] {
+    work();
+    return true;
+  };
+  auto working = workspace.while_open(entries.compute(called));
+  co_await std::move(working);
+}
 
 std::string WhatIfFlow::entry_of(const Workspace& workspace, const std::string& uri) const {
   const std::string path = workspace.session().path_of(uri).value_or(uri);
@@ -85,9 +108,7 @@ std::shared_ptr<WhatIfFlow::Known> WhatIfFlow::known(const std::string& path) {
   drop_older(*entry);
   std::shared_ptr<Known>& known = known_[path];
   if (known == nullptr) {
-    const analysis::Environment& environment = entry->figures->profile().environment;
-    known = std::make_shared<Known>(
-        Known{entry->figures, profiling::conditions_of(environment, environment.threads), {}, 0});
+    known = std::make_shared<Known>(Known{entry->figures, {}});
   }
   return known;
 }
@@ -166,8 +187,7 @@ base::Task<WhatIfFlow::Ready> WhatIfFlow::prepare(Workspace& workspace, std::str
   if (!co_await std::move(consent)) {
     co_return not_trusted(*target);
   }
-  auto asking =
-      std::make_shared<Asking>(Asking{workspace, workspace.settings().request(path), *target, nullptr, cancel});
+  auto asking = std::make_shared<Asking>(entries_, workspace, *target, cancel);
   const auto open_texts = workspace.open_texts(target->project_root);
   auto unsaved = workspace.while_open(entries_.read_files([open_texts] { return profiling::unsaved_of(open_texts); }));
   asking->request.overlay = co_await std::move(unsaved);
@@ -181,147 +201,47 @@ base::Task<WhatIfFlow::Ready> WhatIfFlow::prepare(Workspace& workspace, std::str
       entries_.cancel_experiment(stopped->ticket);
     }
   };
-  asking->bar = std::make_unique<ProgressBar>(workspace.session(), params, "What if: " + name_of(path), stop);
+  asking->bar = std::make_shared<ProgressBar>(workspace.session(), params, "What if: " + name_of(path), stop);
   cancel.on_cancel(stop);
   co_return asking;
 }
 
-base::Task<profiling::ExperimentOutcome> WhatIfFlow::run(std::shared_ptr<Asking> asking, Experiment experiment) {
-  if (asking->is_cancelled) {
-    co_return failure(FailureKind::kCancelled, "It was cancelled.");
-  }
-  asking->ticket = entries_.new_ticket();
-  asking->bar->restart();
-  const bool vouches = editor_vouches(asking->workspace.session().client().options);
-  const auto show = [weak = std::weak_ptr(asking)](const protocol::Progress& step) {
-    if (const auto shown = weak.lock()) {
-      protocol::Progress named = step;
-      named.message += shown->first_text.empty() ? "" : " (" + shown->first_text + ")";
-      shown->bar->show(named);
-    }
-  };
-  auto running = asking->workspace.while_open(
-      entries_.experiment(asking->ticket, asking->request, asking->target, vouches, std::move(experiment), show));
-  co_return co_await std::move(running);
-}
-
-base::Task<base::Result<std::shared_ptr<WhatIfFlow::Times>, profiling::RunFailure>> WhatIfFlow::times_of(
-    std::shared_ptr<Asking> asking, std::vector<std::string> keys) {
-  auto times = std::make_shared<Times>();
-  const auto read = [cache = asking->target.cache, conditions = asking->known->conditions, keys] {
-    std::pair<std::vector<std::string>, profiling::KnownTimes> found;
-    auto table = table_in(cache);
-    auto unknown = table ? profiling::unknown_operations(*table, conditions, keys, found.second)
-                         : base::Result<std::vector<std::string>>(keys);
-    if (unknown) {
-      found.first = std::move(*unknown);
-    } else {
-      found.first = keys;
-    }
-    return found;
-  };
-  auto reading = asking->workspace.while_open(entries_.read_files(read));
-  auto found = co_await std::move(reading);
-  std::vector<std::string> unknown = std::move(found.first);
-  times->known = std::move(found.second);
-  for (int attempt = 0; attempt < profiling::kMostMeasurements && !unknown.empty(); ++attempt) {
-    const std::vector<std::string> asked = profiling::with_references(unknown, times->known);
-    auto measuring = run(asking, {.kind = Experiment::Kind::kMeasure, .operations = asked, .seconds = kMeasureSeconds});
-    const profiling::ExperimentOutcome findings = co_await std::move(measuring);
-    if (!findings) {
-      co_return findings.error();
-    }
-    const std::vector<operations::OperationTime> measured = profiling::take_times(*findings, *times, asked, unknown);
-    const auto keep = [cache = asking->target.cache, conditions = asking->known->conditions, measured] {
-      auto table = table_in(cache);
-      return table && table->add(conditions, measured, profiling::seconds_since_1970(std::chrono::system_clock::now()),
-                                 worker::host_name());
-    };
-    auto keeping = asking->workspace.while_open(entries_.read_files(keep));
-    co_await std::move(keeping);
-  }
-  co_return times;
-}
-
-base::Task<void> WhatIfFlow::show_first(std::shared_ptr<Asking> asking, std::vector<ChangeRequest> changes) {
-  std::vector<ChangeRequest> of_optimizers;
-  std::ranges::copy_if(changes, std::back_inserter(of_optimizers),
-                       [](const ChangeRequest& change) { return whatif::kind_of(change) == "optimizer"; });
-  if (of_optimizers.empty() || of_optimizers.size() == changes.size()) {
-    co_return;
-  }
-  auto capturing = run(asking, {.kind = Experiment::Kind::kCapture, .changes = of_optimizers});
-  const profiling::ExperimentOutcome findings = co_await std::move(capturing);
-  if (!findings || findings->captured.empty() || !findings->captured.front().step) {
-    co_return;  // the whole answer says why
-  }
-  std::set<std::string> keys;
-  for (const protocol::Captured& changed : findings->captured) {
-    if (changed.step) {
-      const auto differ = profiling::operations_that_differ(*findings->captured.front().step, *changed.step);
-      keys.insert(differ.begin(), differ.end());
-    }
-  }
-  auto timing = times_of(asking, {keys.begin(), keys.end()});
-  const auto times = co_await std::move(timing);
-  if (!times) {
-    co_return;
-  }
-  const auto answer = [base = asking->known->figures->made().what_if, of_optimizers, captured = findings->captured,
-                       known = (*times)->known] {
-    analysis::WhatIf first = profiling::answer_what_if(*base, of_optimizers, captured, known);
-    profiling::judge_predictions(first);
-    return first;
-  };
-  auto answering = asking->workspace.while_open(entries_.compute(answer));
-  const analysis::WhatIf first = co_await std::move(answering);
-  std::string text;
-  for (const analysis::ChangeAnswer& row : first.changes) {
-    if (row.predicted.has_value()) {
-      text += (text.empty() ? "" : "; ") + row.title + ": " + report::predicted_text(row);
-    }
-  }
-  if (!text.empty()) {
-    asking->first_text = std::move(text);
-  }
-}
-
 base::Task<base::Result<void, profiling::RunFailure>> WhatIfFlow::predict(std::shared_ptr<Asking> asking,
-                                                                          std::vector<ChangeRequest> changes) {
-  auto first = show_first(asking, changes);
-  co_await std::move(first);
-  auto capturing = run(asking, {.kind = Experiment::Kind::kCapture, .changes = changes});
-  const profiling::ExperimentOutcome findings = co_await std::move(capturing);
-  if (!findings) {
-    co_return findings.error();
+                                                                          std::vector<ChangeRequest> changes,
+                                                                          ShowPart show) {
+  Known& known = *asking->known;
+  const auto& base = known.figures->made().what_if;
+  const analysis::Environment& environment = known.figures->profile().environment;
+  app::PredictedStep step{base, app::no_times(environment), {}, kMeasureSeconds};
+  app::ShowFirst show_row;
+  if (show) {
+    show_row = [base, show = std::move(show)](const analysis::ChangeAnswer& row) {
+      analysis::WhatIf part = base->answer;
+      part.changes = {row};
+      show(part);
+    };
   }
-  auto timing = times_of(asking, profiling::operations_of(findings->captured));
-  const auto times = co_await std::move(timing);
-  if (!times) {
-    co_return times.error();
+  auto predicting = app::predict_changes(*asking, std::move(step), {changes}, std::move(show_row));
+  auto predicted = co_await std::move(predicting);
+  if (!predicted) {
+    co_return predicted.error();
   }
-  const auto answer = [base = asking->known->figures->made().what_if, changes, captured = findings->captured,
-                       known = (*times)->known] {
-    analysis::WhatIf made = profiling::answer_what_if(*base, changes, captured, known);
-    profiling::judge_predictions(made);
-    return made;
-  };
-  auto answering = asking->workspace.while_open(entries_.compute(answer));
-  analysis::WhatIf predicted = co_await std::move(answering);
-  const bool is_disturbed = (*times)->disturbed > 0;
-  for (analysis::ChangeAnswer& row : predicted.changes) {
+  analysis::WhatIf& answer = predicted->answer;
+  const auto of_step = static_cast<std::ptrdiff_t>(base->answer.warnings.size());
+  const std::vector<std::string> warnings(answer.warnings.begin() + of_step, answer.warnings.end());
+  for (analysis::ChangeAnswer& row : answer.changes) {
     const ChangeRequest change = row.change;
-    Row& known = asking->known->rows[change];
-    row.tried = known.answer.tried;
-    row.not_tried = known.answer.not_tried;
-    known = {std::move(row), !findings->ended_early.has_value(), is_disturbed};
+    Row& of_change = known.rows[change];
+    row.tried = of_change.answer.tried;
+    row.not_tried = of_change.answer.not_tried;
+    of_change = {std::move(row), predicted->is_whole, warnings};
   }
   auto writing = write(asking, changes);
   co_await std::move(writing);
-  asking->known->calibration_models = predicted.calibration_models;
-  asking->known->calibration_level = predicted.calibration_level;
-  asking->known->operations_measured += (*times)->measured;
-  asking->known->operations = std::max(asking->known->operations, predicted.operations);
+  known.calibration_models = answer.calibration_models;
+  known.calibration_level = answer.calibration_level;
+  known.operations_measured += answer.operations_measured;
+  known.operations = std::max(known.operations, answer.operations);
   co_return base::Result<void, profiling::RunFailure>();
 }
 
@@ -366,7 +286,7 @@ std::vector<WrittenChange> WhatIfFlow::written(const std::string& path) {
 }
 
 base::Task<WhatIfEnd> WhatIfFlow::ask(Workspace& workspace, std::string uri, std::vector<ChangeRequest> changes,
-                                      protocol::Json params, session::CancelToken cancel) {
+                                      protocol::Json params, ShowPart show, session::CancelToken cancel) {
   const std::string path = entry_of(workspace, uri);
   std::vector<ChangeRequest> missing;
   const auto find_missing = [&](const Known& known) {
@@ -389,29 +309,27 @@ base::Task<WhatIfEnd> WhatIfFlow::ask(Workspace& workspace, std::string uri, std
     of = (*asking)->known;
     find_missing(*of);
     if (!missing.empty()) {
-      auto predicting = predict(*asking, missing);
+      auto predicting = predict(*asking, missing, std::move(show));
       if (const auto predicted = co_await std::move(predicting); !predicted) {
         co_return predicted.error();
       }
     }
   }
   analysis::WhatIf answer = of->figures->made().what_if->answer;
-  bool is_disturbed = false;
   for (const ChangeRequest& change : changes) {
     const Row& row = of->rows.at(change);
     answer.changes.push_back(row.answer);
-    is_disturbed = is_disturbed || row.is_disturbed;
+    for (const std::string& warning : row.warnings) {
+      if (std::ranges::find(answer.warnings, warning) == answer.warnings.end()) {
+        answer.warnings.push_back(warning);
+      }
+    }
   }
   answer.operations = of->operations;
   answer.operations_measured = of->operations_measured;
   answer.calibration_models = of->calibration_models;
   answer.calibration_level = of->calibration_level;
   answer.try_seconds = profiling::seconds_to_try(answer, kTrySeconds);
-  if (is_disturbed) {
-    answer.warnings.emplace_back(
-        "Other processes ran while operations were timed: predictions are less certain. Profile and ask again on a "
-        "quiet machine.");
-  }
   profiling::sort_by_gain(answer);
   co_return answer;
 }
@@ -423,10 +341,9 @@ base::Task<ListedEnd> WhatIfFlow::list_sizes(Workspace& workspace, std::string u
   if (!asking) {
     co_return asking.error();
   }
-  auto capturing =
-      run(*asking, {.kind = Experiment::Kind::kCapture,
-                    .changes = profiling::larger_batches((*asking)->known->figures->made().what_if->answer.batch_size),
-                    .for_cuda = for_cuda});
+  const int batch_size = (*asking)->known->figures->made().what_if->answer.batch_size;
+  auto capturing = (*asking)->run(
+      {.kind = Experiment::Kind::kCapture, .changes = profiling::larger_batches(batch_size), .for_cuda = for_cuda});
   profiling::ExperimentOutcome findings = co_await std::move(capturing);
   if (!findings) {
     co_return findings.error();
@@ -444,7 +361,7 @@ base::Task<WhatIfEnd> WhatIfFlow::attempt(Workspace& workspace, std::string uri,
   if (!asking) {
     co_return asking.error();
   }
-  auto trying = run(*asking, {.kind = Experiment::Kind::kTry, .changes = {change}, .seconds = kTrySeconds});
+  auto trying = (*asking)->run({.kind = Experiment::Kind::kTry, .changes = {change}, .seconds = kTrySeconds});
   const profiling::ExperimentOutcome findings = co_await std::move(trying);
   if (!findings) {
     co_return findings.error();

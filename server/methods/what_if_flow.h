@@ -1,6 +1,7 @@
 // ridgeline/whatIf and ridgeline/try: from consent to the answer, and what is known of each entry until it changes.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -35,10 +36,14 @@ class WhatIfFlow {
  public:
   WhatIfFlow(Entries& entries, ProfilingFlow& profiling) : entries_(entries), profiling_(profiling) {}
 
+  /// Called with an answer that has one row.
+  using ShowPart = std::function<void(const analysis::WhatIf&)>;
+
   /// Predicts `changes`, each a row. What is known already is answered without running anything. `uri`: an entry file,
-  /// or a file of its profile. `params`: of the request; they may hold a progress token.
+  /// or a file of its profile. `params`: of the request; they may hold a progress token. `show`, where
+  /// it is given, is called with the first answers as they come.
   base::Task<WhatIfEnd> ask(Workspace& workspace, std::string uri, std::vector<protocol::ChangeRequest> changes,
-                            protocol::Json params, session::CancelToken cancel);
+                            protocol::Json params, ShowPart show, session::CancelToken cancel);
   /// Runs the changed step in turns with the unchanged one: the answer has the row of `change` only, with what was
   /// predicted for it before.
   base::Task<WhatIfEnd> attempt(Workspace& workspace, std::string uri, protocol::ChangeRequest change,
@@ -57,13 +62,12 @@ class WhatIfFlow {
   struct Row {
     analysis::ChangeAnswer answer;
     bool is_known = false;                  ///< predicted, or known not to apply; else only tried
-    bool is_disturbed = false;              ///< other processes ran while its operations were timed
+    std::vector<std::string> warnings{};    ///< what is said of its prediction
     std::vector<source::TextEdit> edits{};  ///< of the text of the entry file that ran; empty: it cannot be written
   };
   /// What is known of an entry as it was profiled.
   struct Known {
     std::shared_ptr<const Figures> figures;
-    operations::Conditions conditions;
     std::map<protocol::ChangeRequest, Row> rows;
     int operations = 0;           ///< distinct ones, in all steps
     int operations_measured = 0;  ///< of those, timed for these rows
@@ -87,18 +91,12 @@ class WhatIfFlow {
   std::shared_ptr<Known> known(const std::string& entry);
   base::Task<Ready> prepare(Workspace& workspace, std::string entry, protocol::Json params,
                             session::CancelToken cancel);
-  base::Task<profiling::ExperimentOutcome> run(std::shared_ptr<Asking> asking, protocol::Experiment experiment);
-  /// Shows what changes of optimizers bring, which needs little time, on the progress bar.
-  base::Task<void> show_first(std::shared_ptr<Asking> asking, std::vector<protocol::ChangeRequest> changes);
   /// Adds the rows of `changes` to what is known; the failure when nothing was found.
   base::Task<base::Result<void, profiling::RunFailure>> predict(std::shared_ptr<Asking> asking,
-                                                                std::vector<protocol::ChangeRequest> changes);
+                                                                std::vector<protocol::ChangeRequest> changes,
+                                                                ShowPart show);
   /// Finds the edits of the rows of `changes`.
   base::Task<void> write(std::shared_ptr<Asking> asking, std::vector<protocol::ChangeRequest> changes);
-  struct Times;
-  /// Of operations: from the table, and what it does not have is measured and added to it.
-  base::Task<base::Result<std::shared_ptr<Times>, profiling::RunFailure>> times_of(std::shared_ptr<Asking> asking,
-                                                                                   std::vector<std::string> keys);
 
   Entries& entries_;
   ProfilingFlow& profiling_;

@@ -61,11 +61,11 @@ store::ProfileKey key_of(const ProfileRequest& request, const Target& target) {
           fmt::format("{}", fmt::join(normalised(request.code), ","))};
 }
 
-std::int64_t seconds_since_1970(std::chrono::system_clock::time_point time) {
-  return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
+std::int64_t seconds_since_1970() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-std::string keep_profile(ProfileRun& run, const ProfileRequest& request, const Target& target) {
+std::string keep_profile(ProfileRun& run, const ProfileRequest& request, const Target& target, std::int64_t now_s) {
   store::ProfileStore store;
   const auto opened = store.open(target.cache);
   if (!opened) {
@@ -73,8 +73,8 @@ std::string keep_profile(ProfileRun& run, const ProfileRequest& request, const T
   }
   std::string warning = *opened;
   run.profile.id = store::new_profile_id();
-  store::KeptProfile kept{run.profile.id, seconds_since_1970(std::chrono::system_clock::now()),
-                          run.profile.environment.torch, store::take_fingerprint(run.imported_files, run.began)};
+  store::KeptProfile kept{run.profile.id, now_s, run.profile.environment.torch,
+                          store::take_fingerprint(run.imported_files, run.began)};
   kept.fingerprint.whole &= run.imported_files_complete;
   if (auto added = store.add(key_of(request, target), kept, report::json_report(run.profile, run.outlook)); !added) {
     run.profile.id.clear();

@@ -1,7 +1,6 @@
 // Profiles in the store: stored after a run, and found again while they are up to date.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,9 +15,10 @@ namespace ridgeline::profiling {
 /// What a stored profile of the request has in common with it.
 store::ProfileKey key_of(const ProfileRequest& request, const Target& target);
 
-/// Stores the profile of a run in the user's cache and sets its id. Returns a warning, mostly empty: when the profile
-/// could not be stored its id stays empty, and it is as good as any other.
-[[nodiscard]] std::string keep_profile(ProfileRun& run, const ProfileRequest& request, const Target& target);
+/// Stores the profile of a run in the user's cache, as made at `now_s`, and sets its id. Returns a warning, mostly
+/// empty: when the profile could not be stored its id stays empty, and it is as good as any other.
+[[nodiscard]] std::string keep_profile(ProfileRun& run, const ProfileRequest& request, const Target& target,
+                                       std::int64_t now_s);
 
 /// Replaces the stored profile of that id, if there is one. Returns a warning, mostly empty.
 [[nodiscard]] std::string update_kept_profile(const analysis::Profile& profile, const analysis::Outlook& outlook,
@@ -39,6 +39,6 @@ struct ProfileLookup {
 /// Nothing is started. A stored profile that cannot be read is dropped.
 ProfileLookup find_kept_profile(const ProfileRequest& request, const Target& target);
 
-std::int64_t seconds_since_1970(std::chrono::system_clock::time_point time);
+std::int64_t seconds_since_1970();
 
 }  // namespace ridgeline::profiling

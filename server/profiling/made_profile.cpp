@@ -59,12 +59,13 @@ ProfileOutcome make_profile(worker::Finished finished, const ProfileRequest& req
 
 MadeProfile keep_with_texts(ProfileRun run, const ProfileRequest& request, const Target& target) {
   MadeProfile made;
+  made.created_s = seconds_since_1970();
   RanSources sources = ran_sources(run.profile, request.overlay, run.began);
   add_line_texts(run.profile, sources.texts);
   made.sources = std::move(sources.texts);
   made.changed = std::move(sources.changed);
   if (request.keep && request.overlay.empty()) {
-    made.warning = keep_profile(run, request, target);
+    made.warning = keep_profile(run, request, target, made.created_s);
   }
   made.kept = !run.profile.id.empty();
   if (!made.kept) {
@@ -74,7 +75,6 @@ MadeProfile keep_with_texts(ProfileRun run, const ProfileRequest& request, const
   made.profile = std::move(run.profile);
   made.outlook = std::move(run.outlook);
   made.batch_size_literal = batch_size_literal_of(made);
-  made.created_s = seconds_since_1970(std::chrono::system_clock::now());
   return made;
 }
 

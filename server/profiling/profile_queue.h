@@ -31,8 +31,6 @@ struct JobEvents {
   std::function<void(std::string_view)> output{};  ///< of a script: what it writes, as it comes
 };
 
-using ExperimentOutcome = base::Result<worker::ExperimentFindings, RunFailure>;
-
 /// Lives on the loop; the analysis runs on the pool. A request for an entry that waits or runs replaces it: the latest
 /// wins, and the older one ends with a failure of kind "superseded". A trial waits for all profiles, and any profile
 /// that is requested supersedes it. Destroying the queue ends its worker; its tasks throw OwnerGone, or just end.

@@ -151,7 +151,7 @@ PlannedRun plan_experiment(const ProfileRequest& request, const Target& target, 
   return plan;
 }
 
-base::Result<worker::ExperimentFindings, RunFailure> findings_of(worker::Finished finished) {
+ExperimentOutcome findings_of(worker::Finished finished) {
   if (auto* findings = std::get_if<worker::ExperimentFindings>(&finished.outcome)) {
     return std::move(*findings);
   }

@@ -28,7 +28,8 @@ namespace ridgeline::profiling {
 PlannedRun plan_experiment(const ProfileRequest& request, const Target& target, protocol::Experiment experiment);
 
 /// What an experiment found; the failure where it found nothing.
-base::Result<worker::ExperimentFindings, RunFailure> findings_of(worker::Finished finished);
+using ExperimentOutcome = base::Result<worker::ExperimentFindings, RunFailure>;
+ExperimentOutcome findings_of(worker::Finished finished);
 
 /// The table of operation times in the cache folder.
 std::string operation_table_path(const std::string& cache);

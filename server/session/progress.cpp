@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::uint32_t kWhole = 100;
 
-std::optional<protocol::ProgressToken> token_of(const Json& request_params) {
-  const bool has_one = request_params.is_object() && request_params.contains("workDoneToken");
-  return has_one ? protocol::read_request_id(request_params["workDoneToken"]) : std::nullopt;
+std::optional<protocol::ProgressToken> token_of(const Json& request_params, const char* name = "workDoneToken") {
+  const bool has_one = request_params.is_object() && request_params.contains(name);
+  return has_one ? protocol::read_request_id(request_params[name]) : std::nullopt;
 }
 
 void send(const Progress::State& state, Json value) {
@@ -102,6 +102,18 @@ void Progress::end(const std::string& message) {
   if (const auto session = state->session.lock()) {
     session->progress_.erase(state->token);
   }
+}
+
+std::function<void(Json part)> partial_results(Session& session, const Json& request_params) {
+  const auto token = token_of(request_params, "partialResultToken");
+  if (!token.has_value()) {
+    return {};
+  }
+  return [weak = session.weak_from_this(), token = protocol::to_json(*token)](Json part) {
+    if (const auto open = weak.lock()) {
+      open->notify("$/progress", {{"token", token}, {"value", std::move(part)}});
+    }
+  };
 }
 
 void Session::cancel_progress(const Json& params) {

@@ -37,4 +37,8 @@ class Progress {
   std::shared_ptr<State> state_;
 };
 
+/// Sends parts of a request's result as $/progress, where its params have a partialResultToken; empty where they have
+/// none. May be called when the session has ended.
+std::function<void(protocol::Json part)> partial_results(Session& session, const protocol::Json& request_params);
+
 }  // namespace ridgeline::session

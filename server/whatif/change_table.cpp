@@ -31,7 +31,12 @@ constexpr std::array kChanges = {
                "`with torch.autocast(device, dtype=torch.float16):` around forward and the loss, up to `backward()`; "
                "training needs a torch.amp.GradScaler besides, which is not part of the trial",
                ""},
-    ChangeKind{"foreach-optimizer", "", "foreach optimizer", "`foreach=True` for the optimizer", "foreach-optimizer"},
+    ChangeKind{.name = "foreach-optimizer",
+               .argument = "",
+               .title = "foreach optimizer",
+               .takes = "`foreach=True` for the optimizer",
+               .usual = "foreach-optimizer",
+               .on_graph = other_optimizer},
     ChangeKind{.name = "fused-optimizer",
                .argument = "",
                .title = "fused optimizer",

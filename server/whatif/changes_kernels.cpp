@@ -43,6 +43,9 @@ constexpr Guess kFusedKernels = {1, 0.6, 0.25};
 /// Python still collects the parameters.
 constexpr Guess kFusedHost = {0.5, 0.2, 0.05};
 
+/// What another implementation of the same optimizer takes, where nothing is known of it: bounds of what it can bring.
+constexpr Guess kOtherOptimizer = {2, 1, 0};
+
 std::int64_t median_duration(const Graph& graph, const Selection& tasks) {
   std::vector<std::int64_t> durations;
   for (const TaskId id : tasks) {
@@ -209,10 +212,25 @@ base::Result<ChangedGraph> amp(ChangedGraph changed, const Asked& asked) {
   return changed;
 }
 
+base::Result<ChangedGraph> other_optimizer(ChangedGraph changed, const Asked& asked) {
+  const Selection tasks = graph::select_phase(changed.graph, Phase::kOptimizer);
+  const bool takes_time =
+      std::ranges::any_of(tasks, [&](TaskId id) { return changed.graph.tasks[id].duration_ns > 0; });
+  if (!takes_time) {
+    return base::error("no optimizer ran in the step");
+  }
+  changed.graph = graph::scaled(std::move(changed.graph), tasks, kOtherOptimizer.at(asked.bound));
+  return changed;
+}
+
 base::Result<ChangedGraph> fused_optimizer(ChangedGraph changed, const Asked& asked) {
   Graph& graph = changed.graph;
   if (!has_device(graph)) {
-    return base::error("nothing of the step ran on a device");
+    const Selection tasks = graph::select_phase(graph, Phase::kOptimizer);
+    if (std::ranges::any_of(tasks, [&](TaskId id) { return is_named(graph, id, "fused"); })) {
+      return base::error("its optimizer is fused already");
+    }
+    return other_optimizer(std::move(changed), asked);
   }
   Selection kernels;
   Selection host;

@@ -8,6 +8,7 @@ namespace ridgeline::whatif {
 
 // changes_kernels.cpp
 base::Result<ChangedGraph> amp(ChangedGraph changed, const Asked& asked);
+base::Result<ChangedGraph> other_optimizer(ChangedGraph changed, const Asked& asked);
 base::Result<ChangedGraph> fused_optimizer(ChangedGraph changed, const Asked& asked);
 base::Result<ChangedGraph> reconstructed_batchnorm(ChangedGraph changed, const Asked& asked);
 base::Result<ChangedGraph> metaflow(ChangedGraph changed, const Asked& asked);

@@ -123,6 +123,9 @@ MAY_INCLUDE = {
         "server/guard",
         "server/worker",
     ],
+    # Use cases, each one coroutine, for commands and for methods.
+    "server/app": ["protocol", "server/base", "server/analysis", "server/operations", "server/profiling"]
+    + ["server/whatif", "server/worker"],
     "server/transport": ["server/base"],
     "server/session": ["protocol", "server/base", "server/transport"],
     "server/methods": [
@@ -135,7 +138,7 @@ MAY_INCLUDE = {
         "server/store",
         "server/whatif",
     ]
-    + ["server/profiling", "server/worker", "server/compare", "server/jobs"],
+    + ["server/app", "server/profiling", "server/worker", "server/compare", "server/jobs"],
     "server/commands": ["protocol", "server"],
     "server/main.cpp": ["server/commands"],
     "profiler/agent": ["protocol/recording_format.h", "protocol/recording_columns.h"],
@@ -172,7 +175,7 @@ HOMES = [
         r"base/(?:file|lifetime|own_file|random_digits|task)\.h",
         ["server/base", "server/store", "server/worker", "server/profiling", "server/transport", "server/session"]
         + ["server/guard", "server/jobs"]
-        + ["server/methods", "server/commands"],
+        + ["server/app", "server/methods", "server/commands"],
     ),
 ]
 

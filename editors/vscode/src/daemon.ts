@@ -9,6 +9,7 @@ import {
   LanguageClient,
   type LanguageClientOptions,
   type Middleware,
+  ProgressType,
   State,
 } from 'vscode-languageclient/node';
 import type { Interpreter } from './interpreter';
@@ -32,6 +33,7 @@ export class Daemon implements vscode.Disposable {
   state: DaemonState = 'stopped';
   client: LanguageClient | undefined;
   private crashes: number[] = [];
+  private lastToken = 0;
   private turn: Promise<void> = Promise.resolve();
 
   /** `bundled`: the `ridgeline` in the extension, if it has one; `version`: of the extension. */
@@ -49,6 +51,17 @@ export class Daemon implements vscode.Disposable {
   /** Rejects with a ResponseError, or when the daemon is not running. */
   async request<Method extends keyof Requests>(method: Method, params: Requests[Method]['params'], token?: vscode.CancellationToken): Promise<Requests[Method]['result']> {
     return token === undefined ? this.running().sendRequest(method, params) : this.running().sendRequest(method, params, token);
+  }
+
+  /** The same; `show` is called with parts of the result, which comes whole in the end, as they come. */
+  async requestInParts<Method extends 'ridgeline/whatIf', Part>(method: Method, params: Requests[Method]['params'], show: (part: Part) => void, token: vscode.CancellationToken): Promise<Requests[Method]['result']> {
+    const partialResultToken = `parts-${++this.lastToken}`;
+    const parts = this.running().onProgress(new ProgressType<Part>(), partialResultToken, show);
+    try {
+      return await this.running().sendRequest(method, { ...params, partialResultToken }, token);
+    } finally {
+      parts.dispose();
+    }
   }
 
   /** One of the daemon's commands, workspace/executeCommand; rejects as request() does. */

@@ -3,6 +3,7 @@ import * as vscode from 'vscode';
 import { LSPErrorCodes, ResponseError } from 'vscode-languageclient/node';
 import type { Daemon } from './daemon';
 import { apply, reveal } from './edits';
+import { Idle } from './idle';
 import type { WhatIfState } from './messages';
 import type { Profiles } from './profiles';
 import { mayRun } from './profiling';
@@ -12,6 +13,9 @@ export class WhatIf implements vscode.Disposable {
   private readonly emitter = new vscode.EventEmitter<void>();
   readonly onDidChange = this.emitter.event;
   private answer: Answer | null = null;
+  /** Rows of the answer that is on its way, as they come. */
+  private first: ChangeAnswer[] = [];
+  private readonly idle = new Idle();
   /** The profile that the answer is of. */
   private profileId: string | undefined;
   private running: { change: string[] | null; cancel: vscode.CancellationTokenSource } | undefined;
@@ -21,6 +25,7 @@ export class WhatIf implements vscode.Disposable {
 
   constructor(private readonly daemon: Daemon, private readonly profiles: Profiles) {
     this.disposables = [
+      this.idle,
       profiles.onDidChange(() => this.followEntry()),
       profiles.onDidProgress(() => this.running && this.emitter.fire()),
     ];
@@ -29,29 +34,39 @@ export class WhatIf implements vscode.Disposable {
   get state(): WhatIfState {
     const { summary, progress } = this.profiles;
     return {
-      changes: this.answer?.changes ?? null,
+      changes: this.first.length > 0 ? this.first : (this.answer?.changes ?? null),
       applied: summary?.applied ?? null,
       tryText: this.untried().length === 0 ? '' : this.answer?.tryText ?? '',
       basis: this.answer?.basisText ?? null,
       warnings: this.answer?.warnings ?? [],
-      isOutdated: this.answer !== null && (summary?.profileId !== this.profileId || summary?.stale === true),
+      isOutdated: this.answer !== null && this.first.length === 0 && (summary?.profileId !== this.profileId || summary?.stale === true),
       running: this.running === undefined ? null : { change: this.running.change, message: progress?.message ?? 'Waiting' },
       failure: this.failure,
     };
   }
 
-  /** Predicts the usual changes; then, where the user has said so, tries them in the background. */
+  /** Predicts the usual changes; then, where the user has said so, tries them in the background, while nobody types. */
   async ask(): Promise<void> {
-    if ((await this.predict()) && vscode.workspace.getConfiguration('ridgeline').get('tryChanges') === true) await this.tryAll();
+    if ((await this.predict()) && vscode.workspace.getConfiguration('ridgeline').get('tryChanges') === true) await this.tryAll(true);
   }
 
   private predict(): Promise<boolean> {
     return this.run(null, async (textDocument, token) => {
-      const answer = await this.daemon.request('ridgeline/whatIf', { textDocument }, token);
-      return () => {
-        this.answer = answer;
-        this.profileId = this.profiles.summary?.profileId;
+      const entry = this.entry;
+      const show = ({ changes }: { changes: ChangeAnswer[] }): void => {
+        if (this.running?.change !== null || this.entry !== entry) return;
+        for (const row of changes) this.first = [...this.first.filter(({ change }) => !isSame(change, row.change)), row];
+        this.emitter.fire();
       };
+      try {
+        const answer = await this.daemon.requestInParts('ridgeline/whatIf', { textDocument }, show, token);
+        return () => {
+          this.answer = answer;
+          this.profileId = this.profiles.summary?.profileId;
+        };
+      } finally {
+        this.first = [];
+      }
     });
   }
 
@@ -64,10 +79,12 @@ export class WhatIf implements vscode.Disposable {
   }
 
   /** Runs those that were not tried, one after the other, until one does not come to its end: cancelled, or failed. The
-   * daemon runs what else is asked for between them. */
-  async tryAll(): Promise<void> {
+   * daemon runs what else is asked for between them. `whenIdle`: each waits until nobody types. */
+  async tryAll(whenIdle = false): Promise<void> {
+    const answer = this.answer;
+    const isOver = (): boolean => this.answer === null || this.state.isOutdated || (whenIdle && this.running !== undefined);
     for (const { change } of this.untried()) {
-      if (this.state.isOutdated || !(await this.try(change))) return;
+      if (isOver() || (whenIdle && !(await this.idle.wait(isOver))) || answer?.uri !== this.answer?.uri || !(await this.try(change))) return;
     }
   }
 
@@ -131,8 +148,7 @@ export class WhatIf implements vscode.Disposable {
 
   private replace(row: ChangeAnswer): void {
     if (this.answer === null) return;
-    const key = JSON.stringify(row.change);
-    const changes = this.answer.changes.map((one) => (JSON.stringify(one.change) === key ? row : one));
+    const changes = this.answer.changes.map((one) => (isSame(one.change, row.change) ? row : one));
     this.answer = { ...this.answer, changes };
   }
 
@@ -147,4 +163,8 @@ export class WhatIf implements vscode.Disposable {
     }
     this.emitter.fire();
   }
+}
+
+function isSame(a: string[], b: string[]): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
 }

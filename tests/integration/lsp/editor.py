@@ -46,6 +46,7 @@ class Editor:
     changes: list[dict[str, Any]] = field(default_factory=list)  # ridgeline/profileChanged
     questions: list[str] = field(default_factory=list)
     progress: list[dict[str, Any]] = field(default_factory=list)
+    parts: list[dict[str, Any]] = field(default_factory=list)  # of results, before these come whole
     logged: list[str] = field(default_factory=list)  # window/logMessage
     outputs: list[tuple[str, str]] = field(default_factory=list)  # ridgeline/output: of which script, text
     asked: list[str] = field(default_factory=list)  # methods that the server called
@@ -79,7 +80,8 @@ class Editor:
         elif method == "ridgeline/profileChanged":
             self.changes.append(params)
         elif method == "$/progress":
-            self.progress.append(params["value"])
+            shown = self.progress if "kind" in params["value"] else self.parts
+            shown.append(params["value"])
         elif method == "ridgeline/output":
             self.outputs.append((params["uri"], params["text"]))
         elif method == "window/logMessage":

@@ -24,9 +24,15 @@ def test_changes_are_predicted_and_tried_and_known_until_a_save(editor: Editor) 
     document = editor.open(entry)
     editor.ask("ridgeline/profile", document)
     editor.progress.clear()
-    answer = editor.ask("ridgeline/whatIf", document | {"changes": OPTIMIZERS, "workDoneToken": "w"})
+    ask = document | {"changes": OPTIMIZERS, "workDoneToken": "w", "partialResultToken": "p"}
+    answer = editor.ask("ridgeline/whatIf", ask)
     assert answer["uri"] == entry.as_uri()
     rows = rows_of(answer)
+    first = [row for part in editor.parts for row in part["changes"]]
+    assert [row["change"] for row in first[:2]] == OPTIMIZERS  # what the recording says, without running anything
+    assert all(row["predictedText"] and row["predicted"]["byRule"] for row in first[:2])
+    assert sorted(row["change"] for row in first[2:]) == OPTIMIZERS  # from the operations that differ
+    assert all(row["tried"] is None and set(row) == set(answer["changes"][0]) for row in first)
     assert set(rows) == {"foreach-optimizer", "fused-optimizer"}
     for row in rows.values():
         assert row["applies"], row

@@ -123,6 +123,23 @@ TEST(GraphChanges, FusedOptimizerIsOneKernel) {
   EXPECT_THAT(reason(fused_optimizer, fused.finish()), HasSubstr("fused already"));
 }
 
+TEST(GraphChanges, AnotherOptimizerOfAStepOnTheHostIsBoundedByItsTime) {
+  StepGraph step;
+  step.host(Kind::kOperation, 90 * kMillisecond, Phase::kForward, "aten::addmm");
+  step.host(Kind::kOperation, 10 * kMillisecond, Phase::kOptimizer, "aten::addcdiv_");
+  const graph::Graph graph = step.finish();
+  const auto basis = graph_basis(graph, 100, {}, std::nullopt);
+  ASSERT_TRUE(basis);
+  for (const char* change : {"foreach-optimizer", "fused-optimizer"}) {
+    const auto predicted = predict_on_graph(*basis, {change});
+    ASSERT_TRUE(predicted) << predicted.error().message();
+    EXPECT_NEAR(predicted->speed_up.value, 1, 1e-9);
+    EXPECT_NEAR(predicted->speed_up.high, 100.0 / 90, 0.03) << "it takes no time";
+    EXPECT_NEAR(predicted->speed_up.low, 100.0 / 110, 0.03) << "it takes twice the time";
+  }
+  EXPECT_THAT(reason(fused_optimizer, StepGraph().finish()), HasSubstr("no optimizer ran"));
+}
+
 TEST(GraphChanges, ReconstructedBatchnormHalvesItAndDropsTheActivation) {
   StepGraph step;
   step.host(Kind::kMark, 0, Phase::kOther);

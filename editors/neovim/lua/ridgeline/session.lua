@@ -231,6 +231,25 @@ function M.attached(client, buffer)
   M.refresh(buffer)
 end
 
+local parts = {} ---@type table<string, fun(part: table)> by token
+local last_token = 0
+
+--- As request(), with a result that comes whole in the end; `on_part` is called with parts of it as they come.
+---@return integer? the id, for cancel_request()
+function M.request_in_parts(buffer, method, params, on_part, on_result, on_error)
+  last_token = last_token + 1
+  local token = "ridgeline-parts-" .. last_token
+  local function forgetting(callback)
+    return function(...)
+      parts[token] = nil
+      return callback(...)
+    end
+  end
+  parts[token] = on_part
+  params = vim.tbl_extend("force", params, { partialResultToken = token })
+  return M.request(buffer, method, params, forgetting(on_result), forgetting(on_error))
+end
+
 --- $/progress: shown in the last line, and by the status line.
 local function progressed(client, value)
   titles[client] = value.title or titles[client]
@@ -250,7 +269,10 @@ vim.api.nvim_create_autocmd("LspProgress", {
   group = vim.api.nvim_create_augroup("ridgeline.progress", {}),
   callback = function(event)
     local client = vim.lsp.get_client_by_id(event.data.client_id)
-    if client and client.name == "ridgeline" then progressed(client.id, event.data.params.value) end
+    if not client or client.name ~= "ridgeline" then return end
+    local params = event.data.params
+    if parts[params.token] then return parts[params.token](params.value) end
+    if params.value.kind then progressed(client.id, params.value) end
   end,
 })
 

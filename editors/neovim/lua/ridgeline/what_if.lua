@@ -14,6 +14,7 @@ local KEYS = { "t try", "T try all", "a apply", "r ask again", "w warnings", "x 
 ---@field window integer
 ---@field code integer
 ---@field answer table? of ridgeline/whatIf
+---@field first table[]? rows of the answer that is on its way, as they come
 ---@field profile string? that the answer is of
 ---@field running { change: string[]?, id: integer? }? what goes on: a trial, or predictions
 ---@field note string what went wrong; mostly empty
@@ -94,7 +95,7 @@ local function render()
     end
     add({ { text.printable(table.concat(known, " · ")), "RidgelineTime" } })
   end
-  local changes, others = view.answer and view.answer.changes or {}, {}
+  local changes, others = view.first or view.answer and view.answer.changes or {}, {}
   local has_tried = vim.iter(changes):any(function(change) return change.triedText ~= "" end)
   local columns = columns_of(width, has_tried)
   local is_first = true
@@ -134,22 +135,41 @@ end
 
 --- Sends a request that runs the code, one at a time.
 ---@param change string[]? of a trial
-local function ask(method, params, change, on_result)
+---@param on_part fun(part: table)? is called with rows of the answer as they come
+local function ask(method, params, change, on_result, on_part)
   if view.running then return session.say("one is asked already: x cancels it.", "WARN") end
   local one, running = view, { change = change }
   one.running, one.note = running, ""
   local function ended(note)
     if one.running ~= running then return false end
-    one.running, one.note = nil, note
+    one.running, one.note, one.first = nil, note, nil
     return is_open(one)
   end
-  running.id = session.request(one.code, method, params, function(result)
+  local function answered(result)
     if not ended("") then return end
     on_result(result)
     render()
-  end, function(problem)
+  end
+  local function failed(problem)
     if ended(problem.message) then render() end
-  end)
+  end
+  if on_part then
+    running.id = session.request_in_parts(one.code, method, params, function(part)
+      if one.running == running and is_open(one) then on_part(part) end
+    end, answered, failed)
+  else
+    running.id = session.request(one.code, method, params, answered, failed)
+  end
+  render()
+end
+
+--- The first answers, in the place of those of before.
+local function show_part(part)
+  view.first = view.first or {}
+  for _, row in ipairs(part.changes) do
+    view.first = vim.iter(view.first):filter(function(other) return not vim.deep_equal(other.change, row.change) end):totable()
+    table.insert(view.first, row)
+  end
   render()
 end
 
@@ -166,7 +186,7 @@ local function ask_all()
       local row = first and not chosen and vim.iter(ipairs(vim.api.nvim_buf_get_lines(one.buffer, 0, -1, false))):find(function(i) return one.rows[i] end)
       if row then vim.api.nvim_win_set_cursor(one.window, { row, 0 }) end
     end)
-  end)
+  end, show_part)
 end
 
 local function under_cursor()
@@ -222,7 +242,7 @@ end
 local function cancel()
   local running = view.running
   if not running then return session.say("nothing goes on here.") end
-  view.running = nil
+  view.running, view.first = nil, nil
   session.cancel_request(view.code, running.id)
   session.say("cancelled.")
   render()
