@@ -17,8 +17,10 @@ namespace ridgeline::cluster {
 namespace {
 
 constexpr std::size_t kMostAtOnce = 16;
-constexpr double kMostDrift = 1e-3;   ///< two clocks that NTP slews apart, each by its most of 500 ppm
-constexpr double kLeastSlack = 2e-3;  ///< microseconds: rounding to nanoseconds then keeps every order
+constexpr double kMostDrift = 1e-3;      ///< two clocks that NTP slews apart, each by its most of 500 ppm
+constexpr double kUsualDrift = 1e-4;     ///< of two clocks that are right within 50 ppm
+constexpr double kLeastSlack = 2e-3;     ///< microseconds: rounding to nanoseconds then keeps every order
+constexpr double kSettledWithin = 5e-4;  ///< microseconds: so much less keeps a slack that was found possible
 constexpr std::int64_t kLongestNs = 1'000'000'000'000'000;  ///< 11 days
 
 /// The offset of machine m > 0 is base + variable 2(m-1) + variable 2(m-1)+1 × position, in microseconds; the position
@@ -139,30 +141,72 @@ base::Error unsolved(const Problem& problem, Optimum::Outcome outcome) {
   return base::error("the offsets of the machines' clocks were not found in the steps that are allowed");
 }
 
-/// Maximises the slack of the tightest pair of machines, and with less weight that of each pair. The slack of a pair is
-/// that of its tightest order in either direction.
-Optimum centre(const Problem& problem) {
-  const std::size_t tightest = 2 * (problem.clocks.size() - 1);
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> pairs;
+/// Pairs of machines, each with its slack where it is settled: that of its tightest order in either direction.
+using Slacks = std::map<std::pair<std::uint32_t, std::uint32_t>, std::optional<double>>;
+
+/// The orders with the slack of their pair, where it is not settled as the last variable.
+std::vector<Row> rows_with_slack(const Problem& problem, const Slacks& slacks, std::size_t tightest) {
   std::vector<Row> rows = problem.rows;
   for (std::size_t place = 0; place < problem.recorded.orders.size(); ++place) {
     const Order& order = problem.recorded.orders[place];
-    const auto slack = pairs.try_emplace(std::minmax(order.from, order.to), tightest + 1 + pairs.size()).first->second;
-    rows[place].terms[4] = {slack, 1};
+    const std::optional<double>& slack = slacks.at(std::minmax(order.from, order.to));
+    if (slack.has_value()) {
+      rows[place].bound -= *slack - kSettledWithin;
+    } else {
+      rows[place].terms[4] = {tightest, 1};
+    }
   }
-  std::vector<double> gain(tightest + 1 + pairs.size());
-  gain[tightest] = static_cast<double>(pairs.size());
   Row least{.bound = -kLeastSlack};
   least.terms[0] = {tightest, -1};
   rows.push_back(least);
-  for (const auto& [pair, slack] : pairs) {
-    gain[slack] = 1;
-    Row row;
-    row.terms[0] = {tightest, 1};
-    row.terms[1] = {slack, -1};
-    rows.push_back(row);
+  return rows;
+}
+
+/// Of an optimum, the pairs that decide it have the slack of the tightest. False where no further pair has.
+bool settle(const Problem& problem, const Optimum& found, Slacks& slacks) {
+  bool any = false;
+  for (const std::size_t place : found.deciding) {
+    if (place >= problem.recorded.orders.size()) continue;
+    const Order& order = problem.recorded.orders[place];
+    std::optional<double>& slack = slacks[std::minmax(order.from, order.to)];
+    any = any || !slack.has_value();
+    if (!slack.has_value()) slack = found.variables.back();
   }
-  return maximise(gain, rows);
+  return any;
+}
+
+/// Maximises the slack of the tightest pair of machines, then that of the tightest of the others, and so on until all
+/// offsets and drifts are known. The sum of all slacks would not do: pairs that only ever wait in one direction, as
+/// for a rank that is late in each step, have the more slack the further their clocks are put apart.
+Optimum centre(const Problem& problem) {
+  const std::size_t tightest = 2 * (problem.clocks.size() - 1);
+  Slacks slacks;
+  for (const Order& order : problem.recorded.orders) slacks[std::minmax(order.from, order.to)];
+  std::vector<double> gain(tightest + 1);
+  gain[tightest] = 1;
+  std::vector<Row> deciding;
+  Optimum best;
+  do {
+    const std::vector<Row> rows = rows_with_slack(problem, slacks, tightest);
+    Optimum found = maximise(gain, rows);
+    const bool is_known = best.outcome == Optimum::Outcome::kFound;  // rounding may leave no room for a next one
+    if (is_known && found.outcome != Optimum::Outcome::kFound && found.outcome != Optimum::Outcome::kUnbounded) break;
+    best = std::move(found);
+    if (best.outcome != Optimum::Outcome::kFound || !settle(problem, best, slacks)) break;
+    for (const std::size_t place : best.deciding) deciding.push_back(rows[place]);
+  } while (rank_of(deciding, tightest) < tightest &&
+           std::ranges::any_of(slacks, [](const auto& one) { return !one.second.has_value(); }));
+  return best;
+}
+
+/// With drifts as clocks usually have them, where the orders allow these: a short record says little of them.
+Optimum estimate(const Problem& problem) {
+  Problem usual = problem;
+  for (std::size_t row = problem.recorded.orders.size(); row < usual.rows.size(); ++row) {
+    usual.rows[row].bound *= kUsualDrift / kMostDrift;
+  }
+  Optimum found = centre(usual);
+  return found.outcome == Optimum::Outcome::kFound ? found : centre(problem);
 }
 
 /// The offset of the machine at its time `ns`, of all that the orders allow.
@@ -219,7 +263,7 @@ base::Result<std::vector<ClockOffset>> align_at_once(const HappensBefore& record
   if (const auto error = find_spans(problem)) return *error;
   if (const auto error = find_bases(problem)) return *error;
   make_rows(problem);
-  const Optimum found = centre(problem);
+  const Optimum found = estimate(problem);
   if (found.outcome != Optimum::Outcome::kFound) return unsolved(problem, found.outcome);
   for (std::size_t machine = 1; machine < machines; ++machine) {
     ClockOffset& clock = problem.clocks[machine];

@@ -48,10 +48,21 @@ class Dual {
     if (level_.minCoeff() < -negligible()) return {.outcome = Outcome::kNotSolved};
     return {.outcome = outcome,
             .variables = {multipliers_.data(), multipliers_.data() + multipliers_.size()},
-            .value = multipliers_.dot(asked_)};
+            .value = multipliers_.dot(asked_),
+            .deciding = deciding()};
   }
 
  private:
+  /// Rows of which more is asked than the perturbation alone would ask.
+  std::vector<std::size_t> deciding() const {
+    std::vector<std::size_t> rows;
+    const double least = 100 * kPerturbation * (1 + gain_.lpNorm<Eigen::Infinity>());
+    for (std::size_t place = 0; place < basis_.size(); ++place) {
+      if (!is_artificial(basis_[place]) && level_at(place) > least) rows.push_back(basis_[place]);
+    }
+    return rows;
+  }
+
   /// Of levels.
   double negligible() const { return 1e-7 * (1 + gain_.lpNorm<1>()); }
 
@@ -168,6 +179,17 @@ class Dual {
 };
 
 }  // namespace
+
+std::size_t rank_of(const std::vector<Row>& rows, std::size_t variables) {
+  const auto size = [](std::size_t count) { return static_cast<Eigen::Index>(count); };
+  Eigen::MatrixXd equations = Eigen::MatrixXd::Zero(size(rows.size()), size(variables));
+  for (std::size_t place = 0; place < rows.size(); ++place) {
+    for (const Term& term : rows[place].terms) {
+      if (term.variable < variables) equations(size(place), size(term.variable)) += term.factor;
+    }
+  }
+  return static_cast<std::size_t>(Eigen::FullPivLU<Eigen::MatrixXd>(equations).rank());
+}
 
 Optimum maximise(const std::vector<double>& gain, const std::vector<Row>& rows) { return Dual(gain, rows).solve(); }
 

@@ -28,6 +28,8 @@ struct Optimum {
   Outcome outcome = Outcome::kNotSolved;
   std::vector<double> variables{};  ///< when found
   double value = 0;                 ///< when found: sum of gain × variable
+  /// When found: places of rows that hold with equality in every optimum, enough of them to decide the value.
+  std::vector<std::size_t> deciding{};
 };
 
 /// Maximises the sum of gain × variable; variables may be negative, and each is bounded by the rows. Each row holds up
@@ -35,5 +37,8 @@ struct Optimum {
 /// optima of nearly the same value any may be found. The optimality conditions are what ends the search, so that an
 /// optimum found is one.
 Optimum maximise(const std::vector<double>& gain, const std::vector<Row>& rows);
+
+/// How many equations of those that the rows would be, of the first so many variables, say something of their own.
+std::size_t rank_of(const std::vector<Row>& rows, std::size_t variables);
 
 }  // namespace ridgeline::cluster

@@ -105,6 +105,44 @@ TEST(AlignClocks, FindsOffsetsOfShortAndOfLongRecords) {
   }
 }
 
+/// Messages around a ring, twice a second apart, by clocks that are one.
+void add_ring(HappensBefore& recorded, const std::vector<std::uint32_t>& machines, std::int64_t delay_ns) {
+  for (std::size_t i = 0; i < machines.size(); ++i) {
+    for (const std::int64_t now : {0, 1'000'000'000}) {
+      recorded.orders.push_back({machines[i], machines[(i + 1) % machines.size()], now, now + delay_ns});
+    }
+  }
+}
+
+TEST(AlignClocks, MessagesAroundARingTakeEquallyLongAlsoWhereOneMachineIsAlwaysLate) {
+  HappensBefore recorded{.machines = {"a", "b", "c", "late", "e", "f"}};
+  add_ring(recorded, {0, 1, 2, 3}, 10'000);
+  add_ring(recorded, {0, 4, 5}, 15'000);
+  for (const std::uint32_t other : {0U, 1U, 2U, 4U, 5U}) {
+    recorded.orders.push_back({3, other, 0, 200'000});
+    recorded.orders.push_back({other, 3, 0, 20'000'000});
+  }
+  const auto clocks = align_clocks(recorded);
+  ASSERT_TRUE(clocks) << clocks.error().message();
+  for (const ClockOffset& clock : *clocks) {
+    for (const std::int64_t now : {0, 1'000'000'000}) {
+      EXPECT_NEAR(static_cast<double>(clock.aligned(now) - now), 0, 10);
+    }
+  }
+}
+
+/// Messages there are quick, and those back at one of the times: a drift of 500 ppm would make all of them so.
+TEST(AlignClocks, DriftOfAShortRecordIsAsClocksUsuallyHaveIt) {
+  const HappensBefore recorded{
+      .machines = {"a", "b"},
+      .orders = {{0, 1, 0, 40'000}, {1, 0, 0, 10'000}, {0, 1, 50'000'000, 50'010'000}, {1, 0, 50'000'000, 50'040'000}}};
+  const auto clocks = align_clocks(recorded);
+  ASSERT_TRUE(clocks) << clocks.error().message();
+  const ClockOffset& clock = clocks->at(1);
+  EXPECT_LE(std::abs(clock.at_end.estimate - clock.at_begin.estimate), 1e-4 * 50e6 + 10);
+  EXPECT_FALSE(clock.drift_ppm().has_value());
+}
+
 TEST(AlignClocks, AlignsManyMachinesOneByOne) {
   const GeneratedJob job = JobGenerator({.machines = 18, .iterations = 4, .seed = 3}).make();
   const auto recorded = happens_before(job.ranks);
