@@ -154,6 +154,7 @@ class Reader {
   void copy(const Part& part, const std::optional<FoundSteps>& steps) {
     to_.source = from_.source;
     to_.losses = from_.losses;
+    to_.damage = from_.damage;
     to_.whole_graphs = from_.whole_graphs;
     to_.strings = std::move(from_.strings);
     to_.devices = std::move(from_.devices);

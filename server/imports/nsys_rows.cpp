@@ -9,7 +9,9 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.h"
 #include "imports/import_error.h"
+#include "imports/json_string.h"
 #include "imports/nsys_text.h"
 #include "imports/trace_strings.h"
 
@@ -36,29 +38,6 @@ std::uint64_t id(std::optional<std::int64_t> value) {
   return value.has_value() && *value >= 0 ? static_cast<std::uint64_t>(*value) : kNoId;
 }
 
-/// Bytes that are no UTF-8 become question marks: the rest of an import relies on texts that JSON can hold.
-std::string utf8(std::string_view text) {
-  std::string result(text);
-  for (std::size_t i = 0; i < result.size();) {
-    const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(result[at]); };
-    const unsigned char lead = byte(i);
-    const std::size_t length = lead < 0x80                   ? 1
-                               : lead >= 0xC2 && lead < 0xE0 ? 2
-                               : lead >= 0xE0 && lead < 0xF0 ? 3
-                               : lead >= 0xF0 && lead < 0xF5 ? 4
-                                                             : 0;
-    bool good = length > 0 && i + length <= result.size();
-    for (std::size_t k = 1; good && k < length; ++k) {
-      good = (byte(i + k) & 0xC0U) == 0x80U;
-    }
-    if (good && length == 3) good = !(lead == 0xE0 && byte(i + 1) < 0xA0) && !(lead == 0xED && byte(i + 1) >= 0xA0);
-    if (good && length == 4) good = !(lead == 0xF0 && byte(i + 1) < 0x90) && !(lead == 0xF4 && byte(i + 1) >= 0x90);
-    if (!good) result[i] = '?';
-    i += good ? length : 1;
-  }
-  return result;
-}
-
 class RowReader {
  public:
   RowReader(ForeignTables& tables, const TraceLimits& limits)
@@ -78,13 +57,14 @@ class RowReader {
     read_synchronisations();
     read_devices();
     rows_.trace.losses.too_many += strings_.lost();
+    rows_.trace.damage.not_utf8 = strings_.replaced();
     return std::move(rows_);
   }
 
  private:
   // ---- what rows have in common ------------------------------------------------------------------------------------
 
-  std::uint32_t text(std::string_view text) { return strings_.index(utf8(text)); }
+  std::uint32_t text(std::string_view text) { return strings_.index(text); }
 
   std::uint32_t text_of(std::optional<std::int64_t> id) const {
     const auto found = id.has_value() ? ids_.find(*id) : ids_.end();
@@ -143,7 +123,7 @@ class RowReader {
   void read_processes() {
     tables_.read("PROCESSES", {"globalPid", "name"}, [&](const ForeignRow& row) {
       if (const auto id = row.integer(0); id.has_value() && rows_.process_names.size() < limits_.threads) {
-        rows_.process_names.try_emplace(process_of(static_cast<std::uint64_t>(*id)), utf8(row.text(1)));
+        rows_.process_names.try_emplace(process_of(static_cast<std::uint64_t>(*id)), valid_utf8(row.text(1)));
       }
     });
   }
@@ -333,7 +313,7 @@ class RowReader {
       const std::uint32_t index = small(row.integer(0), small(row.integer(1), kNoNumber));
       if (index != kNoNumber && rows_.trace.devices.size() < kMostGpus) {
         const auto bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(0, row.integer(3).value_or(0)));
-        rows_.trace.devices.push_back({index, utf8(row.text(2).substr(0, 256)), bytes});
+        rows_.trace.devices.push_back({index, valid_utf8(base::cut_utf8(row.text(2), 256)), bytes});
       }
     });
   }

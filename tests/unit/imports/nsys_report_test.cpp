@@ -398,7 +398,9 @@ TEST(NsysReport, WritesTextsThatAreNoUtf8) {
   Report report = training();
   report.range("replaced", 1011, 1012)
       .run("UPDATE NVTX_EVENTS SET text = CAST(x'61ff62' AS TEXT) WHERE text = 'replaced'");
-  EXPECT_THAT(names_of(read(report.bytes()), EventKind::kAnnotation), Contains("a?b"));
+  const Trace trace = read(report.bytes());
+  EXPECT_THAT(names_of(trace, EventKind::kAnnotation), Contains("a\uFFFDb"));
+  EXPECT_EQ(trace.damage.not_utf8, 1U) << "told, as in traces";
 }
 
 }  // namespace
