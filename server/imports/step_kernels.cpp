@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "protocol/graph_capture.h"
 
 namespace ridgeline::imports {
 
@@ -38,15 +39,11 @@ class StepCounter {
       if (call != kNone) has_activity[call] = true;
       if (StepWork* const work = at(call == kNone ? from_.activity_start[i] : from_.call_start[call])) ++work->kernels;
     }
-    bool captures = false;  // launches that a graph captures run later
+    recording::GraphCapture capture;
     for (std::size_t call = 0; call < from_.call_start.size(); ++call) {
       const std::string_view name = text(from_.call_name[call]);
-      const bool is_same_thread = call > 0 && from_.call_thread[call] == from_.call_thread[call - 1];
-      captures = is_same_thread && captures;
-      if (base::contains(name, "BeginCapture") || base::contains(name, "EndCapture")) {
-        captures = base::contains(name, "BeginCapture");
-      }
-      StepWork* const work = is_launch(call, name) && !captures ? at(from_.call_start[call]) : nullptr;
+      const bool is_captured = capture.captures(from_.call_thread[call], name);
+      StepWork* const work = is_launch(call, name) && !is_captured ? at(from_.call_start[call]) : nullptr;
       if (work != nullptr) {
         ++work->launches;
         work->lost += has_activity[call] ? 0U : 1U;

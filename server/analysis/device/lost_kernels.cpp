@@ -7,6 +7,7 @@
 
 #include "analysis/attribution/timeline.h"
 #include "base/text.h"
+#include "protocol/graph_capture.h"
 
 namespace ridgeline::analysis {
 
@@ -71,22 +72,19 @@ Launches count_launches(const Recording& recording) {
   std::size_t without = 0;
   std::uint64_t end = 0;  // of the last launch of the thread
   bool outer_lost = false;
-  bool captures = false;
+  recording::GraphCapture capture;
   for (std::size_t call = 0; call < recording.call_name().size(); ++call) {
     if (call == 0 || recording.call_thread()[call] != recording.call_thread()[call - 1]) {
       end = 0;
-      captures = false;
     }
     const std::string_view name = recording.string(recording.call_name()[call]);
-    if (base::contains(name, "BeginCapture") || base::contains(name, "EndCapture")) {
-      captures = base::contains(name, "BeginCapture");
-    }
+    const bool is_captured = capture.captures(recording.call_thread()[call], name);
     const std::uint64_t start = recording.call_start()[call];
     if (base::contains(name, "GraphLaunch") && iterations.contain(start)) {
       ++launches.graphs;
       launches.graphs_without += kernels.has_activity[call] ? 0U : 1U;
     }
-    if (captures || !launches_kernel(static_cast<Call>(recording.call_kind()[call]), name) ||
+    if (is_captured || !launches_kernel(static_cast<Call>(recording.call_kind()[call]), name) ||
         !iterations.contain(start)) {
       continue;
     }
