@@ -16,6 +16,7 @@ namespace ridgeline::imports {
 namespace {
 
 using Pass = TrainingMarks::Pass;
+using Span = std::pair<std::uint64_t, std::uint64_t>;
 
 /// Spans of one thread, by start and without overlaps.
 class Covered {
@@ -106,6 +107,16 @@ std::vector<std::vector<std::uint32_t>> together(const Trace& trace, const std::
   return groups;
 }
 
+/// When the loading of each batch begins, by all loaders that one step uses together.
+std::vector<std::uint64_t> batch_times(const Trace& trace, const TrainingMarks& marks,
+                                       const std::vector<std::uint64_t>& work) {
+  std::vector<std::uint64_t> times;
+  for (const std::vector<std::uint32_t>& group : together(trace, marks.loaders, work)) {
+    times.push_back(trace.events[group.front()].start);
+  }
+  return times;
+}
+
 /// Of the marks within a period, the one that ends a step: what is there least often, and is followed by the longest
 /// time.
 std::size_t last_of_period(const std::vector<std::uint64_t>& kinds, std::size_t period,
@@ -127,6 +138,29 @@ std::size_t last_of_period(const std::vector<std::uint64_t>& kinds, std::size_t 
     if (key(place) < key(best)) best = place;
   }
   return best;
+}
+
+/// After how many of the marks the data loader brings the next batch, if that is the same each time.
+std::optional<std::size_t> period_by_loader(const std::vector<std::uint64_t>& batches, const std::vector<Span>& marks) {
+  std::optional<std::size_t> period;
+  for (std::size_t i = 0; i + 1 < batches.size(); ++i) {
+    const auto count = static_cast<std::size_t>(std::ranges::count_if(
+        marks, [&](const Span& mark) { return mark.first >= batches[i] && mark.first < batches[i + 1]; }));
+    if (count == 0 || count != period.value_or(count)) return std::nullopt;
+    period = count;
+  }
+  return period;
+}
+
+/// After how many of the marks the same backward passes come again.
+std::optional<std::size_t> period_by_backward(const std::vector<Pass>& passes, const std::vector<Span>& marks) {
+  std::vector<std::uint64_t> nodes;
+  auto pass = passes.begin();
+  for (const Span& mark : marks) {
+    nodes.push_back(0);
+    for (; pass != passes.end() && pass->start < mark.second; ++pass) nodes.back() += pass->nodes;
+  }
+  return std::ranges::find(nodes, 0U) == nodes.end() ? period_of(nodes) : std::nullopt;
 }
 
 std::string ordinal(std::size_t number) {
@@ -181,7 +215,10 @@ std::optional<FoundSteps> steps_of_optimizers(const Trace& trace, const StepEven
     kinds.push_back((std::uint64_t{first.name} << 32U) | std::min<std::uint64_t>(count, 0xffffffffU));
     names.insert(first.name);
   }
-  const std::optional<std::size_t> found = each ? std::optional<std::size_t>(1) : period_of(kinds);
+  std::optional<std::size_t> found = each ? std::optional<std::size_t>(1) : period_of(kinds);
+  // Optimizers prepare their states when they first step: of few steps, others of their marks must tell.
+  if (!found) found = period_by_loader(batch_times(trace, marks, work), spans);
+  if (!found) found = period_by_backward(marks.backward, spans);
   if (kinds.size() < 2 || (!found && names.size() > 1)) {
     return std::nullopt;
   }
@@ -198,12 +235,8 @@ std::optional<FoundSteps> steps_of_optimizers(const Trace& trace, const StepEven
 }
 
 std::optional<FoundSteps> steps_of_loaders(const Trace& trace, const StepEvents& events, const TrainingMarks& marks) {
-  std::vector<std::uint64_t> times;
-  for (const std::vector<std::uint32_t>& group : together(trace, marks.loaders, work_times(trace, events))) {
-    times.push_back(trace.events[group.front()].start);
-  }
   FoundSteps steps;
-  steps.spans = spans_between(std::move(times));
+  steps.spans = spans_between(batch_times(trace, marks, work_times(trace, events)));
   if (steps.spans.empty()) {
     return std::nullopt;
   }

@@ -13,6 +13,7 @@
 namespace ridgeline::imports {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::Each;
 using testing::event;
@@ -91,6 +92,43 @@ TEST(FoundSteps, HaveAllOptimizersThatTakeTurns) {
   EXPECT_THAT(lengths(search(events)), ::testing::ElementsAre(300, 300, 300));
   EXPECT_EQ(search(events).steps->spans.front().first, 290'000U) << "the one that steps least often ends a step";
   EXPECT_THAT(lengths(search(events, {By::kOptimizer})), SizeIs(11)) << "after any of them";
+}
+
+/// Two optimizers of one class take turns, and prepare their states when they first step.
+void step_in_turns(const Add& add, int i) {
+  add("user_annotation", "Optimizer.step#Adam.step", 70, 20, "");
+  add("cpu_op", "aten::add_", 75, 5, "");
+  if (i < 2) add("cpu_op", "aten::zeros_like", 82, 5, "");
+}
+
+TEST(FoundSteps, HaveBothOptimizersOfATraceOfTwoSteps) {
+  for (const int count : {4, 6}) {
+    const Events backward_tells = steps_of(count, [](const Add& add, int i) {
+      forward_and_backward(add, i);
+      if (i % 2 == 1) add("cpu_op", "autograd::engine::evaluate_function: MulBackward0", 62, 5, numbers(10 * i + 1, 1));
+      step_in_turns(add, i);
+    });
+    EXPECT_THAT(lengths(search(backward_tells)), AllOf(SizeIs(count / 2 - 1), Each(200)));
+    const Events loader_tells = steps_of(count, [](const Add& add, int i) {
+      if (i % 2 == 0) add("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1, 5, "");
+      forward_and_backward(add, i);
+      step_in_turns(add, i);
+    });
+    EXPECT_THAT(lengths(search(loader_tells)), AllOf(SizeIs(count / 2 - 1), Each(200)));
+    EXPECT_THAT(lengths(search(loader_tells, {By::kOptimizer})), SizeIs(count - 1));
+  }
+}
+
+/// A first step that prepares more is no second optimizer.
+TEST(FoundSteps, AreOfOneOptimizerWhereOnlyItsFirstStepDiffers) {
+  for (const bool loads : {false, true}) {
+    const Events events = steps_of(3, [&](const Add& add, int i) {
+      if (loads) add("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1, 5, "");
+      forward_and_backward(add, i);
+      step_in_turns(add, 2 * i);
+    });
+    EXPECT_THAT(lengths(search(events)), ::testing::ElementsAre(100, 100)) << loads;
+  }
 }
 
 TEST(FoundSteps, AreUnknownWhereOptimizersAreTooFewToTellTheirOrder) {
