@@ -18,18 +18,35 @@ import torch
 from ridgeline_runner import script_end
 from ridgeline_runner.script import _Script
 
+BYTES = 4096  # alive in each step
+
 
 class _Agent:
-    """Answers every call; of those whose answers are read, with something of the right type."""
+    """Answers every call; of those whose answers are read, with something of the right type. A recording that begins or
+    ends forgets the memory of the steps before."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+
+    def set_stage(self, _: int) -> None:
+        self._bytes = BYTES  # each optimizer that steps
+
+    def begin(self) -> str:
+        self._bytes = 0
+        return ""
+
+    def end(self) -> None:
+        self._bytes = 0
+
+    def alive_bytes(self, _: list[int]) -> list[tuple[int, int]]:
+        return [(0, self._bytes)]
 
     def __getattr__(self, name: str) -> Any:
         answers: dict[str, Any] = {
             "measure_op_cost": (0.0, 0.0, 0),
             "attach_memory": True,
-            "begin": "",
             "instances": [],
             "finish": b"",
-            "alive_bytes": [],
         }
         return lambda *_: answers.get(name, 0)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from found_steps import found
+from found_steps import BYTES, found
 from ridgeline_runner.batch_dimension import Samples, samples_in, samples_loaded
 from ridgeline_runner.step_samples import StepSamples
 from ridgeline_runner.whole_time import OTHER, LeftOut, WholeTime
@@ -187,6 +187,24 @@ SCRIPTS = {
             optimizer.step()
         """,
     ),
+    "a loss that gets a row for each token": (
+        20,
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.rnn = nn.GRU(16, 4)
+            def forward(self, x):
+                return self.rnn(x)[0].view(-1, 4)
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        criterion = nn.CrossEntropyLoss()
+        for i in range(3000):
+            optimizer.zero_grad()
+            criterion(model(torch.randn(7, 20, 16)), torch.randint(0, 4, (7, 20)).view(-1)).backward()
+            optimizer.step()
+        """,
+    ),
     "batch times length": (
         6,
         """
@@ -240,6 +258,44 @@ def test_the_batch_size_of_a_script(tmp_path: Path, expected: int, text: str) ->
     assert result["type"] == "result", result
     samples = result["script"]["samples"]
     assert (samples["least"], samples["most"], samples["doubt"]) == (expected, expected, "")
+
+
+def test_a_loss_of_fewer_samples_than_the_model_got_is_named(tmp_path: Path) -> None:
+    text = """
+        criterion = nn.CrossEntropyLoss()
+        for i in range(3000):
+            x, y = batch(27)
+            optimizer.zero_grad()
+            criterion(model(x)[:12], y[:12]).backward()
+            optimizer.step()
+    """
+    samples = found(script_of(tmp_path, text))["script"]["samples"]
+    assert samples["batchSize"] == 27
+    assert samples["doubt"] == "the model was called with 27 samples, and the loss with 12"
+
+
+def test_the_memory_of_steps_that_are_left_out(tmp_path: Path) -> None:
+    text = """
+        for i in range(3000):
+            train(8)
+            if i % 4 == 3:
+                model.eval()
+                model.train()
+    """
+    left_out = found(script_of(tmp_path, text), steps=4)["script"]["leftOut"]
+    assert {one["peakBytes"] for one in left_out if one["reason"] == "evaluation"} == {BYTES}
+
+
+def test_a_loader_that_gave_a_batch_before_the_steps_is_no_part_of_them(tmp_path: Path) -> None:
+    text = """
+        x, y = next(iter(DataLoader(TensorDataset(*batch(64)), 8)))
+        for i in range(3000):
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    """
+    script = found(script_of(tmp_path, text))["script"]
+    assert (script["samples"]["batchSize"], script["loading"]) == (8, None)
 
 
 def test_episodes_of_different_length(tmp_path: Path) -> None:

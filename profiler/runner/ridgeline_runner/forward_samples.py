@@ -1,7 +1,8 @@
 """The forward passes of a step that is watched: which models the script calls, and how many samples lead to gradients.
 
 A model that is called several times at one place of the script, as when gradients are accumulated, trains the sum; what
-is called at different places, as the two sides of a pair, shares its samples.
+is called at different places, as the two sides of a pair, shares its samples. Modules without weights, as a loss, which
+may get a row for each token, count only where the script calls no others.
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ _OF_MOST = 0.6  # part of the intermediate results that have the same first dime
 Place = tuple[Any, ...]
 
 
-@dataclass
+@dataclass(eq=False)
 class _Call:
     place: Place
     samples: Samples
     first: Any  # the first tensor of its inputs: the same one again is the same samples, in an optimizer's closure
+    rows: int  # of that tensor, whether samples or time come first
     nodes: set[Any]
+    has_weights: bool
     trains: bool = False
 
 
@@ -89,10 +92,10 @@ class ForwardSamples:
         self._open.pop()
         if not self._open and not _is_compiled_graph(module):
             with contextlib.suppress(Exception):
-                self._add_call(arguments, keywords, output)
+                self._add_call(module, arguments, keywords, output)
             self._by_layout = 0
 
-    def _add_call(self, arguments: Any, keywords: Any, output: Any) -> None:
+    def _add_call(self, module: Any, arguments: Any, keywords: Any, output: Any) -> None:
         import torch
 
         if not torch.is_grad_enabled() or len(self._calls) >= _MOST_CALLS:
@@ -103,7 +106,10 @@ class ForwardSamples:
             samples = Samples(self._by_layout)
         nodes = {one.grad_fn for one in tensors_in(output) if one.grad_fn is not None}
         if samples is not None and nodes:
-            self._calls.append(_Call(_place(), samples, given[0] if given else None, nodes))
+            has_weights = next(module.parameters(), None) is not None
+            first = given[0] if given else None
+            rows = max((int(size) for size in first.shape[:2]), default=1) if first is not None else 1
+            self._calls.append(_Call(_place(), samples, first, rows, nodes, has_weights))
 
     def backward_begins(self, backward: Backward) -> None:
         if backward.gives_graph:
@@ -124,6 +130,7 @@ class ForwardSamples:
         trained = [call for call in open_calls if not call.nodes.isdisjoint(seen)]
         for call in trained:
             call.trains = True
+        trained = _of_models(trained)
         sums: Counter[Place] = Counter()
         for call in trained:
             sums[call.place] += call.samples.count
@@ -137,19 +144,31 @@ class ForwardSamples:
         self._runs_closure = self._runs_closure or closure
         part: dict[Place, Samples] = {}
         seen: list[Any] = []
-        for call in self._calls:
-            is_again = closure and any(call.first is one for one in seen)
-            if not call.trains or is_again:
+        trained = [call for call in self._calls if call.trains]
+        models = _of_models(trained)
+        for call in models:
+            if closure and any(call.first is one for one in seen):
                 continue
             seen.append(call.first)
             before = part.get(call.place, Samples(0))
             part[call.place] = Samples(before.count + call.samples.count, before.doubt or call.samples.doubt)
         if part:
             self._parts.append(part)
+            most = max(one.count for one in part.values())
+            if models[0].has_weights:
+                self._compare_losses(most, [call for call in trained if not call.has_weights])
             if optimizer in self._stepped:
                 self._varies = "an optimizer steps several times in it, with so many samples each time"
             self._stepped.add(optimizer)
         self._calls.clear()
+
+    def _compare_losses(self, samples: int, losses: Iterable[_Call]) -> None:
+        rows: Counter[Place] = Counter()
+        for call in losses:
+            rows[call.place] += call.rows
+        least = min(rows.values(), default=samples)
+        if least < samples:
+            self._varies = f"the model was called with {samples} samples, and the loss with {least}"
 
     # ---- what it shows -----------------------------------------------------------------------------------------------
 
@@ -178,6 +197,11 @@ class ForwardSamples:
         """Reads the samples of a backward pass in later steps; None where the passes of the step differ."""
         probes = set(self._probes) if not self._runs_closure else set()  # it runs more or less often
         return probes.pop() if len(probes) == 1 else None
+
+
+def _of_models(calls: list[_Call]) -> list[_Call]:
+    """Those of modules with weights, if there are any."""
+    return [call for call in calls if call.has_weights] or calls
 
 
 def _probe(roots: Iterable[Any], samples: int) -> Probe | None:

@@ -208,8 +208,8 @@ class LoaderWatch:
         self._began = (*self._worker_totals(), perf_counter_ns())
 
     def description(self, threads: int, processors: int) -> dict[str, Any] | None:
-        """As protocol/script_run.h has it; None where no data loader gave a batch."""
-        if not self._training:
+        """As protocol/script_run.h has it; None where no data loader gave a batch, or none while steps were timed."""
+        if not self._training or (self._totals["steps"] and not self._totals["batches"]):
             return None
         last = self._training[-1]
         batches, ns, now = (*self._worker_totals(), perf_counter_ns())

@@ -68,7 +68,8 @@ class BatchSize:
 
     def part_ended(self, optimizer: int, *, closure: bool) -> None:
         if self.forwards is not None:
-            self.forwards.part_ended(optimizer, closure=closure)
+            with contextlib.suppress(Exception):  # whatever tensors of the script's do, it goes on
+                self.forwards.part_ended(optimizer, closure=closure)
 
     def step_ended(self) -> None:
         """Of a step that is not watched, or after decide()."""

@@ -140,16 +140,22 @@ class Measurement:
         self._step_began = perf_counter_ns()
 
     def _observe_memory(self, happened: dict[str, int]) -> None:
+        self._observe_bytes(self._most_bytes(), ", ".join(happened))
+
+    def _most_bytes(self) -> int | None:
         """The most memory of the step that has ended: before the recorder forgets it."""
         alive = self._recorder.alive_bytes([self._moment])
-        if alive:
-            self._left_out.observe(alive[0][1], self._batch.samples.steps - 1, ", ".join(happened))
+        return alive[0][1] if alive else None
 
-    def _left_out_step(self, happened: dict[str, int], took_ns: int) -> None:
-        reason = dict(happened) or {LONG_STEP: took_ns}
-        self._left_out.add(", ".join(reason), took_ns)
-        if self._sampled is None:
-            self._observe_memory(reason)
+    def _observe_bytes(self, most_bytes: int | None, reason: str) -> None:
+        if most_bytes is not None:
+            self._left_out.observe(most_bytes, self._batch.samples.steps - 1, reason)
+
+    def _left_out_step(self, happened: dict[str, int], took_ns: int, most_bytes: int | None = None) -> None:
+        """`most_bytes`: of its memory; None where that is not observed."""
+        reason = ", ".join(happened) or LONG_STEP
+        self._left_out.add(reason, took_ns)
+        self._observe_bytes(most_bytes, reason)
 
     def part_ended(self) -> None:
         """An optimizer has stepped, and no step has ended."""
@@ -324,9 +330,11 @@ class Measurement:
             return
         took = perf_counter_ns() - self._began
         is_long = took > max(LONG * self._usual_ns, self._usual_ns + _LONG_NS)
-        if (happened or is_long) and self._end_before_this_step():
-            self._left_out_step(happened, took)
-            return
+        if happened or is_long:
+            most_bytes = self._most_bytes()  # a recording that begins again forgets it
+            if self._end_before_this_step():
+                self._left_out_step(happened, took, most_bytes)
+                return
         self._recorder.end_iteration()
         if self._recorded < self._wanted:
             self._recorded += 1
