@@ -1,4 +1,5 @@
-"""Scripts that compile run under `ridgeline run` as they run alone: the same graphs, losses, weights, random state."""
+"""Scripts that compile run under `ridgeline run` as they run alone: the same graphs, losses, weights, random state.
+An entry point whose compilation does not settle says so."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from conftest import ridgeline
+from conftest import profile, ridgeline
 from training_scripts import SINGLE, report_of, write
 
 SCRIPT = Path(__file__).with_name("compiled_steps.py")
@@ -49,3 +50,37 @@ def test_compiled_functions_that_compile_again_are_not_changed(tmp_path: Path) -
 def test_the_weights_of_a_model_that_only_compiled_code_calls_are_known(tmp_path: Path) -> None:
     report = report_of(write(tmp_path, MODEL_IN_COMPILED_CODE), options=("--steps", "3", "--time-budget", "0.1"))
     assert report["memory"]["byCategory"]["weights"] == 4 * (8 * 4 + 4)
+
+
+# Each batch has another shape, and dynamic shapes are off.
+ENTRY = """
+import itertools
+import torch
+
+torch._dynamo.config.recompile_limit = torch._dynamo.config.accumulated_recompile_limit = 10_000
+lengths = itertools.count(8)
+
+
+def model_provider():
+    return torch.nn.Linear(4, 4)
+
+
+def input_provider(batch_size=4):
+    return (torch.randn(batch_size, 4),)
+
+
+def iteration_provider(model):
+    compiled = torch.compile(model, backend="eager", dynamic=False)
+
+    def iteration(x):
+        compiled(x.new_ones(next(lengths), 4)).sum().backward()
+
+    return iteration
+"""
+
+
+def test_an_entry_point_that_compiles_in_every_step_has_not_settled(tmp_path: Path) -> None:
+    entry = tmp_path / "entry.py"
+    entry.write_text(ENTRY)
+    report = profile(entry, "--time-budget", "0.1", "--batch-sizes", "4")
+    assert any(text.startswith("torch.compile had not settled after 20 steps") for text in report["warnings"])

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "profiler" / "runner"))
 
 import torch
-from ridgeline_runner import timing, warm
+from ridgeline_runner import dynamo, timing, warm
 from ridgeline_runner.batch_sizes import candidates
 from ridgeline_runner.channel import ChannelClosed
 from ridgeline_runner.deadline import Deadline
@@ -28,6 +28,7 @@ from ridgeline_runner.devices import Device
 from ridgeline_runner.entry import EntryPoint, tensors_in
 from ridgeline_runner.failure import Failure, is_out_of_memory
 from ridgeline_runner.fitting import Growth, MemoryFit, find_growth, first_half_within
+from ridgeline_runner.fresh_process import time_rounds
 from ridgeline_runner.machine_limits import MachineLimits, machine_limits
 from ridgeline_runner.processors import Usage, others_used
 from ridgeline_runner.recorder import class_lines
@@ -72,6 +73,41 @@ def test_warm_after_two_when_the_step_has_run_at_another_batch_size(times: list[
 def test_a_slow_step_is_warm_soon(first: bool, runs: int) -> None:
     step = TrainingStep(None, time.sleep, Device())  # type: ignore[arg-type]
     assert len(step.warm_up((0.26,), first=first)) == runs
+
+
+def compiling(monkeypatch: pytest.MonkeyPatch, count: int) -> Callable[[], None]:
+    """A step in whose first `count` runs torch.compile compiles."""
+    runs = iter(range(1, 1000))
+    compiled = 0
+
+    def step() -> None:
+        nonlocal compiled
+        compiled = min(next(runs), count)
+
+    monkeypatch.setattr(dynamo, "_compilations", lambda: compiled)
+    return step
+
+
+@pytest.mark.parametrize(
+    ("first", "count", "most", "unsettled"),
+    [(True, 8, 19, 0), (True, 999, 20, 20), (False, 0, 19, 0), (False, 8, 19, 0), (False, 999, 20, 20)],
+)
+def test_a_step_warms_up_until_nothing_is_compiled(
+    monkeypatch: pytest.MonkeyPatch, first: bool, count: int, most: int, unsettled: int
+) -> None:
+    step = TrainingStep(None, compiling(monkeypatch, count), Device())  # type: ignore[arg-type]
+    assert min(count + 2, 20) <= len(step.warm_up((), first=first)) <= most
+    assert step.unsettled_steps == unsettled
+
+
+@pytest.mark.parametrize(("count", "least", "most"), [(0, 4, 8), (8, 10, 20), (999, 20, 20)])
+def test_a_process_of_its_own_warms_up_until_nothing_is_compiled(
+    monkeypatch: pytest.MonkeyPatch, count: int, least: int, most: int
+) -> None:
+    step = TrainingStep(None, compiling(monkeypatch, count), Device())  # type: ignore[arg-type]
+    measured = time_rounds(lambda runs: step.times((), runs), rounds=1, budget_seconds=1, per_round=1)
+    assert least <= len(measured["warmupNs"]) <= most
+    assert measured["hasSettled"] is (count < 999)
 
 
 def test_a_warm_up_ends_early_where_the_run_has_no_time_for_what_follows() -> None:

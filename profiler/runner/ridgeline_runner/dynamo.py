@@ -20,6 +20,9 @@ def keep_out() -> None:
                 _skip(code)
 
 
+_LEAST_QUIET = 2  # steps in which nothing was compiled, before torch.compile has settled
+
+
 class Compilations:
     """What torch.compile does from step to step."""
 
@@ -35,6 +38,19 @@ class Compilations:
         has_compiled = self._seen != before
         self.quiet_steps = 0 if has_compiled else self.quiet_steps + 1
         return has_compiled, max(0, self._seen_ns - before_ns)
+
+    @property
+    def has_settled(self) -> bool:
+        return self.quiet_steps >= _LEAST_QUIET
+
+
+def not_settled(steps: int) -> str:
+    """The warning about a step that was measured although torch.compile still compiled, after so many."""
+    return (
+        f"torch.compile had not settled after {steps} {'step' if steps == 1 else 'steps'}: it was still compiling. The "
+        "times include that, and vary for it rather than for another program. TORCH_LOGS=recompiles says why it "
+        "compiles again."
+    )
 
 
 def _compilations() -> int:

@@ -19,12 +19,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ridgeline_runner import timing
 from ridgeline_runner.channel import Channel, ChannelClosed
 from ridgeline_runner.failure import summary
 from ridgeline_runner.page_faults import trim_heap
 from ridgeline_runner.processors import with_share
 from ridgeline_runner.samples import Sampled, round_seconds
+from ridgeline_runner.training_step import warm_up
 
 _ALLOWANCE = 5.0  # times what a process is expected to take, and this much more, is too long
 _ALLOWANCE_SECONDS = 20.0
@@ -99,15 +99,14 @@ def time_rounds(
     times: Callable[[int], list[int]], rounds: int, budget_seconds: float, per_round: int = 0
 ) -> dict[str, Any]:
     """For a process that has run nothing of the step: `times` runs so many iterations. `per_round`: of each round; 0:
-    as many as suit the warm-up and the time budget. Nanoseconds of the warm-up, and of the iterations of each round;
-    and its share of the processors in each."""
-    warmup_ns = times(_LEAST_WARMUP)
-    while not timing.is_warm(warmup_ns) and len(warmup_ns) < _MOST_WARMUP:
-        warmup_ns += times(1)
+    as many as suit the warm-up and the time budget. Nanoseconds of the warm-up, whether torch.compile had settled
+    then, nanoseconds of the iterations of each round, and its share of the processors in each."""
+    warmup_ns, has_settled = warm_up(times, _LEAST_WARMUP, _MOST_WARMUP)
     per_round = per_round or Sampled(0, False, warmup_ns, round_seconds(warmup_ns, budget_seconds)).per_round
     measured = [with_share(lambda: times(per_round)) for _ in range(rounds)]
     return {
         "warmupNs": warmup_ns,
+        "hasSettled": has_settled,
         "roundsNs": [times_ns for times_ns, _ in measured],
         "processorShares": [share for _, share in measured],
     }

@@ -160,6 +160,8 @@ class Rounds:
             return None
 
     def _add(self, sampled: Sampled, measured: dict[str, Any]) -> None:
+        if not measured["hasSettled"]:
+            self._step.unsettled_steps = max(self._step.unsettled_steps, len(measured["warmupNs"]))
         for times_ns, share in zip(measured["roundsNs"], measured["processorShares"], strict=True):
             self._add_round(sampled, times_ns, share)
 

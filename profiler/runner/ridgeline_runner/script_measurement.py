@@ -18,7 +18,7 @@ from ridgeline_runner import devices, timing
 from ridgeline_runner.backward_watch import Backward
 from ridgeline_runner.between_steps import BetweenSteps
 from ridgeline_runner.communication import CommunicationWatch
-from ridgeline_runner.dynamo import Compilations
+from ridgeline_runner.dynamo import Compilations, not_settled
 from ridgeline_runner.energy import Counters, StepsMeter
 from ridgeline_runner.entry import tensors_in
 from ridgeline_runner.failure import Failure, describe
@@ -37,7 +37,6 @@ from ridgeline_runner.whole_time import LONG, LONG_STEP, LeftOut, WholeTime
 
 _MAX_WARMUP = 30
 _LEAST_WARMUP = 3
-_LEAST_QUIET = 2  # steps in which nothing was compiled, before a step is warm
 _LEAST_RECORDED = 3
 _LONG_NS = 10_000_000  # a recorded step that takes LONG times the usual, and so much longer, contains something else
 _CYCLE_SECONDS = 3.0  # of timing, at most, until what lies between steps was seen often enough
@@ -253,15 +252,16 @@ class Measurement:
         self._warmup.append(now - self._step_began)
         self._recorder.forget_freed()
         slow = min(self._warmup) > 1e9
-        quiet = min(self._compilations.quiet_steps, len(self._warmup))
-        enough = len(self._warmup) >= (2 if slow else _LEAST_WARMUP) and quiet >= _LEAST_QUIET
+        has_settled = self._compilations.has_settled
+        enough = len(self._warmup) >= (2 if slow else _LEAST_WARMUP) and has_settled
         if (enough and (slow or timing.is_warm(self._warmup))) or len(self._warmup) >= _MAX_WARMUP:
-            self._has_settled = quiet >= _LEAST_QUIET
-            self._between.learn_regular(has_compiled=self._has_settled)
+            self._has_settled = has_settled
+            self._between.learn_regular(has_compiled=has_settled)
             estimate = Sampled(self._batch.size, False, self._warmup)
             self._wanted = self._options["steps"] or recorded_iterations(
                 estimate, self._options["timeBudgetSeconds"], chosen=True
             )
+            quiet = min(self._compilations.quiet_steps, len(self._warmup))
             self._usual_ns = timing.median(self._warmup[-quiet:])
             if self._options["agreeSteps"]:
                 self._ask_which_steps()
@@ -493,12 +493,7 @@ class Measurement:
         at = len(warnings) if samples.is_certain else 0  # what makes figures uncertain comes first
         warnings[at:at] = samples.warnings()
         if not self._has_settled:
-            warnings.insert(
-                0,
-                f"torch.compile had not settled after {len(self._warmup)} steps: it compiled again in most of them. "
-                "The times include that, and vary for it rather than for another program. TORCH_LOGS=recompiles says "
-                "why it compiles again.",
-            )
+            warnings.insert(0, not_settled(len(self._warmup)))
         if traced_calls and self.steps:
             warnings.append(
                 f"Before Python 3.12 a line is found by tracing calls: the times include that of some "

@@ -18,6 +18,7 @@ from ridgeline_runner import cpu_for_cuda, devices, energy, experiment, overlay,
 from ridgeline_runner.batch_sizes import Budget
 from ridgeline_runner.channel import Channel, ChannelClosed
 from ridgeline_runner.deadline import Deadline
+from ridgeline_runner.dynamo import not_settled
 from ridgeline_runner.entry import load_entry_point
 from ridgeline_runner.failure import Failure, summary
 from ridgeline_runner.fitting import MemoryFit
@@ -86,6 +87,8 @@ def _profile(spec: dict[str, Any], reporter: Reporter) -> None:
     processors.begin()
     Rounds(step, reporter, budget, processors, deadline, processes, load_seconds).run(sampled)
     processes.close()
+    if step.unsettled_steps:
+        reporter.warnings.insert(0, not_settled(step.unsettled_steps))
     processors.end(processes.processor_seconds)
     if chosen.processor_shares:
         processors.own_share = timing.median(chosen.processor_shares)

@@ -24,6 +24,7 @@ class TrainingStep:
         self.entry = entry
         self.function = function
         self.device = device
+        self.unsettled_steps = 0  # of the longest warm-up that ended although torch.compile still compiled
 
     def inputs(self, batch_size: int) -> tuple[Any, ...]:
         return self.entry.inputs(batch_size)
@@ -47,7 +48,8 @@ class TrainingStep:
         deadline = perf_counter() + (_WARMUP_SECONDS if first else _LATER_WARMUP_SECONDS)
         least = 2 if first else 1
         compilations = Compilations()
-        while not (timing.is_warm(times, least=least + 1) and compilations.quiet_steps >= least):
+        has_compiled = False
+        while not (timing.is_warm(times, least=least + 1) and compilations.has_settled):
             self.device.synchronise()
             times += self.times(inputs, 1)
             has_compiled, _ = compilations.step_ended()
@@ -58,6 +60,8 @@ class TrainingStep:
                 break
             if run_deadline is not None and not run_deadline.allows(3 * times[-1] / 1e9):
                 break
+        if not compilations.has_settled and (has_compiled or len(times) >= _MAX_WARMUP):
+            self.unsettled_steps = max(self.unsettled_steps, len(times))
         return times
 
     def times(self, inputs: tuple[Any, ...], count: int) -> list[int]:
@@ -70,3 +74,17 @@ class TrainingStep:
             synchronise()
             times.append(perf_counter_ns() - start)
         return times
+
+
+def warm_up(times: Callable[[int], list[int]], least: int, most: int) -> tuple[list[int], bool]:
+    """Runs a step, of which `times` runs so many iterations, in a process of its own or after a change: until it has
+    settled, and for as long as torch.compile compiles. The times in nanoseconds, and whether torch.compile has
+    settled."""
+    compilations = Compilations()
+    times_ns: list[int] = []
+    while len(times_ns) < least or not compilations.has_settled or not timing.is_warm(times_ns):
+        if len(times_ns) >= (most if compilations.has_settled else max(most, _MAX_WARMUP)):
+            break
+        times_ns += times(1)
+        compilations.step_ended()
+    return times_ns, compilations.has_settled

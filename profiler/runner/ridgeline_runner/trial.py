@@ -23,6 +23,7 @@ from ridgeline_runner.page_faults import page_faults
 from ridgeline_runner.recorder import Recorder
 from ridgeline_runner.reporter import Reporter
 from ridgeline_runner.samples import Sampled, are_timed_apart
+from ridgeline_runner.training_step import warm_up
 
 SEED = 20_240_229  # of every step that is built: changed and unchanged ones begin alike
 _ROUNDS = 12
@@ -191,7 +192,8 @@ class _Side:
         set_seed(SEED)
         self._parts = changes.build(entry, request, entry.batch_size)
         self._device = device_of(self._parts)
-        self.estimate_ns = max(1, min(_times_of(self._parts, self._device, _WARMUP)))
+        warmup_ns, _ = warm_up(lambda count: _times_of(self._parts, self._device, count), _WARMUP, _WARMUP)
+        self.estimate_ns = max(1, min(warmup_ns))
 
     def round(self, seconds: float) -> float:
         """The median of so many seconds of iterations, after an untimed one: the other side cooled the caches, and left
