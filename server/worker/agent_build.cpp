@@ -1,14 +1,17 @@
 #include "worker/agent_build.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <sstream>
 
 #include "base/content_hash.h"
@@ -59,10 +62,50 @@ base::Result<std::string> identity_of(const fs::path& file) {
   return std::to_string(content->size()) + " " + hash.text() + "\n";
 }
 
+/// What identity_of() says of files, read once for as long as a file does not change: it takes milliseconds, and each
+/// process of a job asks for it on the event loop. For any thread.
+class KnownIdentities {
+ public:
+  base::Result<std::string> of(const fs::path& file) {
+    struct stat now = {};
+    if (::stat(file.c_str(), &now) != 0) {
+      return identity_of(file);
+    }
+    const std::scoped_lock lock(mutex_);
+    const auto known = known_.find(file.string());
+    if (known != known_.end() && is_same(known->second.status, now)) {
+      return known->second.identity;
+    }
+    base::Result<std::string> identity = identity_of(file);
+    if (identity && can_be_known(now)) {
+      known_[file.string()] = {now, *identity};
+    }
+    return identity;
+  }
+
+ private:
+  struct Known {
+    struct stat status;
+    std::string identity;
+  };
+
+  /// The kernel sets st_ctim whenever something is written, and no program can.
+  static bool is_same(const struct stat& one, const struct stat& other) {
+    return one.st_dev == other.st_dev && one.st_ino == other.st_ino && one.st_size == other.st_size &&
+           one.st_ctim.tv_sec == other.st_ctim.tv_sec && one.st_ctim.tv_nsec == other.st_ctim.tv_nsec;
+  }
+  /// Whether a write that is still to come gets another time than the last one: the kernel's clock has ticks.
+  static bool can_be_known(const struct stat& status) { return status.st_ctim.tv_sec + 1 < std::time(nullptr); }
+
+  std::mutex mutex_;
+  std::map<std::string, Known> known_;  ///< by path: one for each version of torch that was used
+};
+
 /// Whether the agent in the folder is what was written there.
 bool is_whole(const fs::path& folder) {
+  static KnownIdentities identities;
   const auto written = base::read_text((folder / kSumFile).string(), kMaxLogBytes);
-  const auto found = identity_of(folder / kAgentFile);
+  const auto found = identities.of(folder / kAgentFile);
   return written && found && *written == *found;
 }
 

@@ -151,6 +151,32 @@ TEST_F(AgentBuild, OneThatWasDamagedCountsAsNoneAndIsReplaced) {
   }
 }
 
+/// Bytes that this process has read from files so far.
+std::size_t bytes_read() {
+  std::ifstream file("/proc/self/io");
+  std::string name;
+  std::size_t bytes = 0;
+  file >> name >> bytes;
+  return name == "rchar:" ? bytes : 0;
+}
+
+TEST_F(AgentBuild, OneThatDoesNotChangeIsReadOnce) {
+  const fs::path agent = agent_path(cache_.path().string(), environment());
+  fs::create_directories(agent.parent_path());
+  fs::create_symlink("/bin/sh", agent);  // a file that was not written just now
+  const std::string content = testing::content_of(agent);
+  base::ContentHash hash;
+  hash.add(content);
+  std::ofstream(agent.parent_path() / "_ridgeline_agent.sum") << content.size() << ' ' << hash.text() << '\n';
+  ASSERT_TRUE(is_usable());
+  const std::size_t before = bytes_read();
+  EXPECT_TRUE(is_usable());
+  EXPECT_LT(bytes_read() - before, content.size());
+  fs::remove(agent);
+  std::ofstream(agent) << content.substr(1) << '.';
+  EXPECT_FALSE(is_usable());
+}
+
 TEST_F(AgentBuild, SaysThatThereIsNoCompiler) {
   const Variable none("CXX", std::nullopt);
   const Variable path("PATH", folder_.path().string());
