@@ -66,7 +66,8 @@ std::vector<std::string> environment_for_job(const std::vector<std::string>& add
   std::string path = "PYTHONPATH=" + startup;
   for (std::string& variable : all) {
     if (variable_name(variable) == "PYTHONPATH") {
-      path += ":" + variable.substr(variable.find('=') + 1);
+      const std::string folders = variable.substr(variable.find('=') + 1);
+      path += folders.empty() ? "" : ":" + folders;  // nothing behind a colon is the working folder
     } else if (variable_name(variable) != "RIDGELINE_JOB" && variable_name(variable) != "RIDGELINE_JOB_DEVICE") {
       variables.push_back(std::move(variable));
     }
