@@ -104,30 +104,6 @@ def test_an_interrupt_removes_the_worktrees(repository: Path, tmp_path: Path) ->
     assert len(git(repository, "worktree", "list").splitlines()) == 1
 
 
-def test_what_the_repository_would_have_git_run(repository: Path, tmp_path: Path) -> None:
-    """Monitors, hooks and what fetches never run; filters only once both revisions are known, and they are named."""
-    ran = tmp_path / "ran"
-    program = tmp_path / "program"
-    program.write_text(f'#!/bin/sh\necho "$0 $1" >> {ran}\nexec cat\n')
-    program.chmod(0o755)
-    for setting in ("core.fsmonitor", "core.sshCommand", "remote.origin.uploadpack"):
-        git(repository, "config", setting, f"{program} {setting}")
-    git(repository, "config", "core.hooksPath", str(tmp_path))
-    (tmp_path / "post-checkout").symlink_to(program)
-    git(repository, "config", "filter.own.smudge", f"{program} filter")
-    (repository / ".git/info/attributes").write_text("*.py filter=own\n")
-    ran.unlink(missing_ok=True)  # what this test itself had git run
-    command = (BINARY, "compare", "--git", "HEAD~1..nothing", "entry.py", *QUICK)
-    done = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=False)
-    assert done.returncode == 2 and "there is no revision nothing" in done.stderr
-    assert not ran.exists()
-    command = (BINARY, "compare", "--git", "HEAD~1..HEAD", "entry.py", *QUICK, "--runs", "2")
-    done = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert f"filter.own.smudge {program} filter" in done.stderr
-    assert set(ran.read_text().splitlines()) == {f"{program} filter"}
-
-
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

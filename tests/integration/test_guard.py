@@ -79,17 +79,23 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
-def test_a_command_ends_before_its_first_change(place: Path, tmp_path: Path, change: str) -> None:
-    script = tmp_path / "script.py"
+def check_that_it_ends_before(change: str, place: Path, folder: Path) -> None:
+    """The command, with the change of the table: `place` is the user's, `folder` gets the script and guard.json."""
+    script = folder / "script.py"
     script.write_text(CHANGES[change] + "\nif __name__ == '__main__':\n    print('went on')\n")
-    done, report = guarded(place, tmp_path, sys.executable, script)
+    (place / "old.pt").write_text("old")
+    done, report = guarded(place, folder, sys.executable, script)
     assert done.returncode == 128 + 9, done.stderr
     assert "went on" not in done.stdout
     name = "ridgeline-new.pt" if change == "in /tmp" else "old.pt" if "old.pt" in CHANGES[change] else "new"
     assert name in report["endedAt"], report
     assert [path.name for path in place.iterdir()] == ["old.pt"]
     assert (place / "old.pt").read_text() == "old"
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_command_ends_before_its_first_change(place: Path, tmp_path: Path, change: str) -> None:
+    check_that_it_ends_before(change, place, tmp_path)
 
 
 @pytest.mark.skipif(not os.access("/run", os.W_OK), reason="this user may not write to /run")

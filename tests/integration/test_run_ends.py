@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -39,7 +38,9 @@ def test_a_memory_limit_is_kept(tmp_path: Path) -> None:
     )
     report = profile(entry, "--time-budget", "2", "--memory-limit", "1GiB")
     assert {(s["batchSize"], s["kind"]) for s in report["skipped"]} == {(512, "out-of-memory"), (384, "out-of-memory")}
-    assert [s["batchSize"] for s in report["models"]["time"]["samples"]] == [128, 192, 256]
+    assert [s["batchSize"] for s in report["models"]["memory"]["samples"]] == [128, 192, 256]  # those recorded
+    timed = {s["batchSize"] for s in report["models"]["time"]["samples"]}  # others, too, where there is time left
+    assert timed >= {128, 192, 256} and max(timed) == 256
     assert report["memory"]["capacityBytes"] == 1 << 30
 
 
@@ -150,43 +151,6 @@ def test_killing_the_daemon_leaves_no_process(tmp_path: Path) -> None:
             break
     process.wait()
     assert_all_gone(mark)
-
-
-def test_a_command_ends_with_its_wrapper(tmp_path: Path) -> None:
-    """What a killed `ridgeline run` leaves, the next one removes."""
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    environment = {**os.environ, "TMPDIR": str(temporary)}
-    mark = uuid.uuid4().hex
-    script = f"import time; print('{mark}', flush=True); time.sleep(600)"
-    command = [BINARY, "run", "--", sys.executable, "-c", script]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as running:
-        assert running.stdout is not None and running.stdout.readline()
-        running.kill()
-    assert_all_gone(mark)
-    (left,) = temporary.glob("ridgeline-*")
-    recent = temporary / "ridgeline-abcdef"  # without a socket: not of a run
-    recent.mkdir()
-    os.utime(left, (1_700_000_000, 1_700_000_000))
-    done = ridgeline("run", "--", "true", TMPDIR=str(temporary))
-    assert done.returncode == 0
-    assert list(temporary.iterdir()) == [recent]
-
-
-def test_a_cache_with_a_colon_in_its_path(agent: Path, tmp_path: Path) -> None:
-    """A colon separates folders in PYTHONPATH."""
-    cache = tmp_path / "of: mine"
-    shutil.copytree(agent.parents[1], cache / "agents")
-    cache.chmod(0o700)
-    script = tmp_path / "train.py"
-    script.write_text(
-        "import torch\nmodel = torch.nn.Linear(4, 4)\noptimizer = torch.optim.SGD(model.parameters())\n"
-        "for _ in range(100000):\n    model(torch.ones(8, 4)).sum().backward()\n    optimizer.step()\n"
-    )
-    options = ("--stop", "--time-budget", "0.2", "--python", sys.executable)
-    done = ridgeline("run", *options, script, RIDGELINE_CACHE=str(cache))
-    assert done.returncode == 0, done.stderr
-    assert "batch 8" in done.stderr
 
 
 def test_batch_sizes_that_fail_are_replaced(tmp_path: Path) -> None:
