@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <ctime>
 #include <map>
 #include <string>
 #include <utility>
@@ -60,6 +61,21 @@ TEST(GraphOfRecording, ReplaysOneThread) {
   EXPECT_EQ(found[5], 5 * kMs) << "with the gap before it";
   EXPECT_EQ(found[6], 3 * kMs);
   EXPECT_EQ(by_line[0], 2 * kMs) << "after the last operation";
+}
+
+/// In processor time, with room for a slow build: to look at all that are open for each took half a minute.
+TEST(GraphOfRecording, TakesLinearTimeForOperationsThatAreNestedDeeply) {
+  constexpr std::uint64_t kDepth = 200'000;
+  RecordingBuilder builder;
+  builder.iteration(0, 2 * kDepth + 1);
+  std::uint32_t outer = kNone;
+  for (std::uint64_t i = 0; i < kDepth; ++i) {
+    outer = builder.op({"aten::a", 0, i, 2 * kDepth - i, outer});
+  }
+  const recording::Recording recording = builder.build();
+  const std::clock_t began = std::clock();
+  EXPECT_EQ(graph::graph_of(recording, kScope, 0).operations.size(), kDepth + 1);
+  EXPECT_LT(std::clock() - began, 10 * CLOCKS_PER_SEC);
 }
 
 TEST(GraphOfRecording, IsInProportionToTheBareIteration) {
