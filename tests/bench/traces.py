@@ -31,7 +31,7 @@ def bench_import(rounds: int) -> None:
             shutil.copyfileobj(source, target)
         size = plain.stat().st_size / 2**20
         for trace, title in ((plain, "plain"), (packed, f"gzip, {packed.stat().st_size / 2**20:.0f} MiB")):
-            seconds, peaks = [], []
+            seconds, worked, peaks = [], [], []
             for _ in range(rounds):
                 began = time.perf_counter()
                 child = subprocess.Popen([str(BINARY), "import", str(trace), "--output", os.devnull])
@@ -40,10 +40,12 @@ def bench_import(rounds: int) -> None:
                 child.returncode = os.waitstatus_to_exitcode(status)
                 if child.returncode != 0:
                     sys.exit(f"import failed with {child.returncode}")
+                worked.append(usage.ru_utime + usage.ru_stime)
                 peaks.append(usage.ru_maxrss / 1024)
-            rows.append([title, f"{median(seconds):.2f}", f"{max(seconds):.2f}", f"{size / median(seconds):.0f}"])
-            rows[-1].append(f"{max(peaks):.0f}")
-    table(["", "median, s", "worst, s", "MiB of JSON per second", "peak memory of the process, MiB"], rows)
+            rows.append([title, f"{median(seconds):.2f}", f"{min(seconds):.2f} to {max(seconds):.2f}"])
+            rows[-1] += [f"{median(worked):.2f}", f"{size / median(worked):.0f}", f"{max(peaks):.0f}"]
+    head = ["", "median, s", "least to most", "of a processor, s", "MiB of JSON per second of it", "peak memory, MiB"]
+    table(head, rows)
 
 
 @contextlib.contextmanager
