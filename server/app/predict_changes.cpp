@@ -155,7 +155,9 @@ analysis::WhatIf whole_answer(const Prediction& prediction, const ChangeQuestion
   analysis::WhatIf answer = step.base->answer;
   if (!prediction.requests.empty()) {
     answer = profiling::answer_what_if(*step.base, prediction.requests, prediction.captured, timed.known, step.user);
-    profiling::judge_predictions(answer);
+    if (step.is_judged) {
+      profiling::judge_predictions(answer);
+    }
   }
   answer.operations_measured = timed.measured;
   for (analysis::ChangeAnswer& row : profiling::answers_on_graph(*step.base, on_graph.requests, step.user)) {

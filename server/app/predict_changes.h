@@ -22,6 +22,7 @@ struct PredictedStep {
   std::shared_ptr<CollectedTimes> times;
   whatif::UserChanges user{};
   double measure_seconds = 60;  ///< at most, for timing operations that are not known
+  bool is_judged = true;        ///< profiling::judge_predictions() is applied
 };
 
 /// For times of operations under the conditions of a profile.

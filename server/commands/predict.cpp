@@ -67,6 +67,7 @@ base::Result<analysis::WhatIf, ExitCode> changes_predicted(const PredictOptions&
   EntryExperiments runner(runs);
   app::PredictedStep step{std::make_shared<const profiling::WhatIfBase>(std::move(base)), app::no_times(environment)};
   step.measure_seconds = options.measure_seconds;
+  step.is_judged = false;  // the batch size is no change whose predictions other models were compared with
   auto predicted = wait_for(runs.target(), app::predict_changes(runner, std::move(step), {std::move(requests)}, {}));
   if (!predicted) {
     return predicted.error();
