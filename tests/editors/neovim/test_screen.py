@@ -330,4 +330,6 @@ def test_no_message_has_to_be_confirmed(tmp_path: Path, columns: int):
         terminal.until("RuntimeError: long long long long long")
         terminal.keys("q")
         os.kill(daemon_of(terminal.remote.lua("vim.fn.getpid()")), signal.SIGSEGV)
-        shows("the server exited ")
+        # What the server says when it is back may be in its place on the screen already.
+        terminal.remote.until("table.concat(require('ridgeline.session').messages):find('the server exited', 1, true)")
+        assert terminal.remote.neovim.api.get_mode() == {"mode": "n", "blocking": False}

@@ -16,6 +16,7 @@ def list_of(editor: Editor) -> str:
 
 def open_list(editor: Editor) -> None:
     editor.neovim.command("Ridgeline what-if")
+    editor.until(LINES + ":find('Predicted from the recorded step', 1, true)")
     editor.until(LINES + ":find('fused optimizer', 1, true)")
     editor.until("vim.api.nvim_get_current_line() ~= '' and vim.bo.filetype == 'ridgeline'")
 
@@ -28,6 +29,10 @@ def go_to(editor: Editor, title: str) -> None:
 def test_a_change_is_asked_about_and_tried(editor: Editor) -> None:
     editor.profile()
     before = editor.entry.read_text()
+    editor.neovim.command("Ridgeline what-if")
+    # What the recording says of it is there while the changed steps are run.
+    editor.until(f"(function(shown) return shown:find('asking what', 1, true) and shown:find('fused optimizer', 1, true) end)({LINES})")
+    editor.neovim.command("q")
     open_list(editor)
     predicted = r"(no change|unclear: try it|[\d.]+× \w+) \([\d.]+ to [\d.]+\)"
     shown = list_of(editor)

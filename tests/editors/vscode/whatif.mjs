@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
-import { ownWindow } from './shared.mjs';
+import { ownWindow, vscode } from './shared.mjs';
 import { root, until } from './workbench.mjs';
 
 test('devices are compared in a table', async (t) => {
@@ -34,6 +34,8 @@ test('a change is asked about, tried and applied, and the next profile makes the
   await section(window).getByRole('button', { name: 'Ask what changes would bring' }).click();
   const fused = row(window, 'fused optimizer');
   await fused.waitFor();
+  await section(window).getByRole('button', { name: 'Cancel' }).waitFor(); // its first answer is there before the others
+  await section(window).getByText(/^To be certain, try the changes: about/).waitFor();
   const predicted = await figure(fused, 'predicted').innerText();
   assert.match(predicted, /^(no change|unclear: try it|[\d.]+× (faster|slower)) \([\d.]+ to [\d.]+\)$/);
   assert.match(await figure(fused, 'peak').innerText(), /^[\d.]+ [KMG]iB \(.+\)$/);
@@ -91,4 +93,10 @@ test('what goes on is cancelled', async (t) => {
   await section(window).getByRole('button', { name: 'Cancel' }).click();
   await section(window).getByRole('button', { name: 'Ask what changes would bring' }).waitFor();
   assert.equal(await section(window).locator('.notice.error').count(), 0);
+  // Where the user has said so, changes are tried in the background, once nobody types.
+  vscode.set({ 'ridgeline.tryChanges': true });
+  t.after(() => vscode.set({}));
+  await section(window).getByRole('button', { name: 'Ask what changes would bring' }).click();
+  await section(window).locator('.said.tried').first().waitFor();
+  await section(window).getByRole('button', { name: 'Cancel' }).click();
 });
