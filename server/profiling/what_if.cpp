@@ -24,6 +24,8 @@ constexpr double kNsPerMs = 1e6;
 constexpr const char* kNoTime = "there was no time left";
 /// Of what changes, that a prediction has to have measured.
 constexpr double kLeastMeasured = 0.5;
+/// High end over low end: an interval that is wider says nothing.
+constexpr double kWidestInterval = 10;
 // As trial.py has them.
 constexpr double kTrialRound = 0.05;  ///< seconds
 constexpr double kFewestTrialRounds = 3;
@@ -398,17 +400,21 @@ void judge_predictions(analysis::WhatIf& answer) {
       continue;
     }
     analysis::PredictedChange& predicted = *row.predicted;
+    predicted.uncalibrated = predicted.speed_up;
+    predicted.speed_up = whatif::calibrated(predicted.speed_up, parts.runner, predicted.measured_share);
+    const auto [value, low, high] = predicted.speed_up;
     if (predicted.measured_share < kLeastMeasured) {
       row.not_predicted =
           fmt::format("{:.0f} % of what changes was not measured", 100 * (1 - predicted.measured_share));
-      row.peak_bytes = predicted.peak_bytes;
-      row.predicted.reset();
+    } else if (high > kWidestInterval * low) {
+      row.not_predicted = fmt::format("what was recorded and timed varies too much: {:.2f}× to {:.2f}×", low, high);
+    } else {
+      answer.calibration_models = whatif::calibration_models();
+      answer.calibration_level = whatif::calibrated_level();
       continue;
     }
-    predicted.uncalibrated = predicted.speed_up;
-    predicted.speed_up = whatif::calibrated(predicted.speed_up, parts.runner, predicted.measured_share);
-    answer.calibration_models = whatif::calibration_models();
-    answer.calibration_level = whatif::calibrated_level();
+    row.peak_bytes = predicted.peak_bytes;
+    row.predicted.reset();
   }
   sort_by_gain(answer);
 }

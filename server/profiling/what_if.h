@@ -127,7 +127,8 @@ analysis::WhatIf answer_what_if(const WhatIfBase& base, const std::vector<protoc
                                 const whatif::UserChanges& user = {});
 
 /// What a what-if answer shows of its predictions: intervals are widened by what predictions of other models missed
-/// (whatif::calibrated), and a change of which more than half was not measured has none.
+/// (whatif::calibrated), and a change of which more than half was not measured has none, nor one whose interval says
+/// nothing.
 void judge_predictions(analysis::WhatIf& answer);
 
 /// Seconds that trying those of `answer` is likely to take that can be tried and were not, but for what torch.compile

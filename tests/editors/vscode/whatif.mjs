@@ -86,6 +86,8 @@ test('a change is asked about, tried and applied, and the next profile makes the
 });
 
 test('what goes on is cancelled', async (t) => {
+  vscode.set({ 'ridgeline.tryChanges': true });
+  t.after(() => vscode.set({}));
   const window = await ownWindow(t);
   await window.profile();
   await window.openView();
@@ -94,8 +96,6 @@ test('what goes on is cancelled', async (t) => {
   await section(window).getByRole('button', { name: 'Ask what changes would bring' }).waitFor();
   assert.equal(await section(window).locator('.notice.error').count(), 0);
   // Where the user has said so, changes are tried in the background, once nobody types.
-  vscode.set({ 'ridgeline.tryChanges': true });
-  t.after(() => vscode.set({}));
   await section(window).getByRole('button', { name: 'Ask what changes would bring' }).click();
   await section(window).locator('.said.tried').first().waitFor();
   await section(window).getByRole('button', { name: 'Cancel' }).click();

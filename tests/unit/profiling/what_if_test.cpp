@@ -122,6 +122,16 @@ TEST(JudgePredictions, GivesNoneWhereMoreThanHalfWasNotMeasured) {
   EXPECT_EQ(answer.changes[1].not_predicted, "100 % of what changes was not measured");
 }
 
+TEST(JudgePredictions, GivesNoneWhoseIntervalSaysNothing) {
+  analysis::WhatIf answer;
+  answer.changes = {predicted("bf16-autocast", {2, 0.5, 8}), predicted("channels-last", {1, 0.9, 1.1})};
+  judge_predictions(answer);
+  ASSERT_EQ(answer.changes[0].change.front(), "channels-last");
+  EXPECT_TRUE(answer.changes[0].predicted.has_value());
+  EXPECT_FALSE(answer.changes[1].predicted.has_value());
+  EXPECT_THAT(answer.changes[1].not_predicted, HasSubstr("varies too much"));
+}
+
 TEST(OperationsThatDiffer, AreThoseOfOneStepAndWhatTheOtherHasOfTheirNames) {
   // mm(a) mm(b) add(c) | mm(a) foreach_add(d): a product and the sum are gone, and mm(a) tells how products compare.
   const protocol::CapturedStep unchanged{.keys = {"a", "b", "c", "e"},
