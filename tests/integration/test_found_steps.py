@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,24 @@ def test_optimizers_in_hooks_of_parameters_are_one_step(tmp_path: Path) -> None:
     )
     assert result["script"]["boundary"]["kind"] == "backward"
     assert not [one for one in result["warnings"] if "ended early" in one]
+
+
+def test_calls_of_modules_are_not_watched_while_steps_are_timed(tmp_path: Path) -> None:
+    text = """
+    watched = []
+    try:
+        for _ in range(3000):
+            watched.append(torch.nn.Module.__call__ is not torch.nn.Module._wrapped_call_impl)
+            model.zero_grad()
+            loss_of().backward()
+            for p in model.parameters(): p.data.add_(p.grad, alpha=-0.1)
+    finally:
+        print(*watched[-5:], file=open(__file__ + ".watched", "w"))
+    """
+    script = write(tmp_path, BEGIN + textwrap.dedent(text))
+    found_samples = found(script)["script"]["samples"]
+    assert (found_samples["least"], found_samples["most"]) == (8, 8)
+    assert set(script.with_name(script.name + ".watched").read_text().split()) == {"False"}
 
 
 def test_the_closure_of_an_optimizer_updates_nothing_by_hand(tmp_path: Path) -> None:

@@ -291,11 +291,16 @@ class _Script:
 
     def backward_begins(self, backward: Backward) -> None:
         """backward_watch.Listener"""
-        if self._may_be_followed():
-            try:
-                self._measurement.backward_begins(backward)
-            except Exception:  # noqa: BLE001, S110 - whatever tensors of the script's do, it goes on
-                pass
+        if not self._may_be_followed():
+            return
+        is_timing = self._measurement.is_timing
+        if is_timing:  # no forward pass was awaited: this one is of the next step
+            self._end_step_if(self._boundary.backward_begins, backward)
+        try:
+            self._measurement.backward_begins(backward)
+        except Exception:  # noqa: BLE001, S110 - whatever tensors of the script's do, it goes on
+            pass
+        if not is_timing:
             self._end_step_if(self._boundary.backward_begins, backward)
 
     def backward_ended(self) -> None:
@@ -309,7 +314,7 @@ class _Script:
                 self._end_optimizer_step(0)
         elif follows:
             self._boundary.backward_ended()
-            if self._boundary.awaits_forward:
+            if self._boundary.awaits_forward and not self._measurement.is_timing:
                 self._await_forward()
 
     def _may_be_followed(self) -> bool:
@@ -318,7 +323,7 @@ class _Script:
 
     def _await_forward(self) -> None:
         """Until a module is called with gradients enabled. Calls in compiled code are not seen: there the next backward
-        pass ends the step."""
+        pass ends the step, as while steps are timed, where watching would take time of theirs."""
         import torch
 
         if self._stop_awaiting_forward is not None:

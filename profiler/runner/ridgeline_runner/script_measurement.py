@@ -112,6 +112,11 @@ class Measurement:
         return self._ends_after_listing
 
     @property
+    def is_timing(self) -> bool:
+        """Whether steps are timed, with nothing attached."""
+        return self._state == self._timing
+
+    @property
     def has_result(self) -> bool:
         return self._result is not None
 
