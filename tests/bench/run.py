@@ -31,6 +31,7 @@ import own_kernels
 import padding
 import pipeline
 import plain_loops
+import public_scripts
 import remote
 import reserved
 import roofline
@@ -88,6 +89,17 @@ def bench_scripts(rounds: int) -> None:
     )
     table(["mnist", "script", "entry point"], script_runs.same_as_entry_point())
     table(["", "under ridgeline run", "against itself"], script_runs.overhead(rounds))
+
+
+def bench_public_scripts(rounds: int, arguments: argparse.Namespace) -> None:
+    """Scripts of pytorch/examples and nanoGPT below --data, unchanged, beside own loops."""
+    print("### Public scripts under `ridgeline run`\n")
+    if arguments.data is None:
+        print("Skipped: name a folder with pytorch/examples, nanoGPT and their data with --data.")
+        return
+    table(
+        public_scripts.HEAD, [public_scripts.figures(case, arguments.data.resolve()) for case in public_scripts.CASES]
+    )
 
 
 def bench_compare(rounds: int) -> None:
@@ -340,6 +352,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "profile": (bench_profile, 3),
     "cancel": (bench_cancel, 5),
     "scripts": (bench_scripts, 8),
+    "public-scripts": (bench_public_scripts, 1),
     "compare": (bench_compare, 10),
     "check": (bench_check, 2),
     "injected": (bench_injected, 6),
@@ -388,6 +401,7 @@ WITH_ARGUMENTS = (
     bench_job_replay,
     bench_kernels,
     bench_padding,
+    bench_public_scripts,
     bench_ranks,
     bench_replay,
     bench_roofline,
@@ -407,7 +421,8 @@ def main() -> None:
         help="replay, what-if-traces: a folder with traces of torch.profiler (.json.gz) and reports of Nsight Systems "
         "(.sqlite[.xz]); roofline: a folder with Roller's table of operators; hardware, scaling: with NeuSight's, "
         "aiconfigurator's and DeepBench's tables; "
-        "cluster: with NCCL's times; ranks: with PyTorch's times of DistributedDataParallel",
+        "cluster: with NCCL's times; ranks: with PyTorch's times of DistributedDataParallel; "
+        "public-scripts: with pytorch/examples and nanoGPT",
     )
     parser.add_argument(
         "--bandwidths",
