@@ -3,6 +3,8 @@
 
 #include <CLI/CLI.hpp>
 #include <exception>
+#include <initializer_list>
+#include <iostream>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "commands/device.h"
 #include "commands/doctor.h"
 #include "commands/guard.h"
+#include "commands/help_format.h"
 #include "commands/import.h"
 #include "commands/init.h"
 #include "commands/job.h"
@@ -31,34 +34,48 @@
 #include "commands/what_if.h"
 
 int main(int argc, char** argv) {
+  using namespace ridgeline::commands;
   ::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of the write
   try {
     CLI::App app{"Ridgeline: what each line of a PyTorch training step costs, and what a batch size would bring."};
+    app.name("ridgeline");
+    app.formatter(help_format());
     app.set_version_flag("--version", RIDGELINE_VERSION);
-    app.require_subcommand(1);
+    app.require_subcommand(0, 1);
     int exit_code = 0;
-    const std::vector<std::string> after_dashes = ridgeline::commands::take_command_to_run(argc, argv);
-    ridgeline::commands::add_init_command(app, exit_code);
-    ridgeline::commands::add_profile_command(app, exit_code);
-    ridgeline::commands::add_run_command(app, exit_code, after_dashes);
-    ridgeline::commands::add_predict_command(app, exit_code);
-    ridgeline::commands::add_what_if_command(app, exit_code);
-    ridgeline::commands::add_operations_command(app, exit_code);
-    ridgeline::commands::add_job_command(app, exit_code);
-    ridgeline::commands::add_collect_command(app, exit_code);
-    ridgeline::commands::add_optimize_command(app, exit_code);
-    ridgeline::commands::add_device_command(app, exit_code);
-    ridgeline::commands::add_kernel_command(app, exit_code);
-    ridgeline::commands::add_network_command(app, exit_code);
-    ridgeline::commands::add_compare_command(app, exit_code);
-    ridgeline::commands::add_check_command(app, exit_code);
-    ridgeline::commands::add_import_command(app, exit_code);
-    ridgeline::commands::add_report_command(app, exit_code);
-    ridgeline::commands::add_serve_command(app, exit_code);
-    ridgeline::commands::add_remote_command(app, exit_code);
-    ridgeline::commands::add_relay_command(app, exit_code);
-    ridgeline::commands::add_guard_command(app, exit_code, after_dashes);
-    ridgeline::commands::add_doctor_command(app, exit_code);
+    const std::vector<std::string> after_dashes = take_command_to_run(argc, argv);
+    // In the order of `ridgeline --help`.
+    const auto group = [&](const char* name, std::initializer_list<const char*> commands) {
+      for (const char* command : commands) {
+        app.get_subcommand(command)->group(name);
+      }
+    };
+    add_profile_command(app, exit_code);
+    add_run_command(app, exit_code, after_dashes);
+    add_report_command(app, exit_code);
+    add_import_command(app, exit_code);
+    group("Start here", {"profile", "run", "report", "import"});
+    add_predict_command(app, exit_code);
+    add_what_if_command(app, exit_code);
+    add_compare_command(app, exit_code);
+    add_check_command(app, exit_code);
+    group("Decide", {"predict", "what-if", "compare", "check"});
+    add_job_command(app, exit_code);
+    add_collect_command(app, exit_code);
+    add_optimize_command(app, exit_code);
+    add_network_command(app, exit_code);
+    group("Jobs of several ranks", {"job", "collect", "optimize", "network"});
+    add_device_command(app, exit_code);
+    add_operations_command(app, exit_code);
+    add_kernel_command(app, exit_code);
+    group("This machine", {"device", "operations", "kernel"});
+    add_serve_command(app, exit_code);
+    add_remote_command(app, exit_code);
+    add_init_command(app, exit_code);
+    add_doctor_command(app, exit_code);
+    group("Editors and tools", {"serve", "remote", "init", "doctor"});
+    add_relay_command(app, exit_code);
+    add_guard_command(app, exit_code, after_dashes);
     try {
       app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -66,14 +83,17 @@ int main(int argc, char** argv) {
       if (code == 0) {
         return 0;
       }
-      if (const std::string meant = ridgeline::commands::suggestion(app, {argv + 1, argv + argc}); !meant.empty()) {
-        ridgeline::commands::print_error(meant);
+      if (const std::string meant = suggestion(app, {argv + 1, argv + argc}); !meant.empty()) {
+        print_error(meant);
       }
       return 2;
     }
+    if (app.get_subcommands().empty()) {
+      std::cout << app.help();
+    }
     return exit_code;
   } catch (const std::exception& error) {
-    ridgeline::commands::print_error(error.what());
+    print_error(error.what());
     return 70;
   }
 }
