@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <initializer_list>
-#include <iostream>
 #include <string>
 #include <vector>
 
@@ -22,6 +21,7 @@
 #include "commands/network.h"
 #include "commands/operations.h"
 #include "commands/optimize.h"
+#include "commands/options.h"
 #include "commands/predict.h"
 #include "commands/profile.h"
 #include "commands/relay.h"
@@ -88,10 +88,7 @@ int main(int argc, char** argv) {
       }
       return 2;
     }
-    if (app.get_subcommands().empty()) {
-      std::cout << app.help();
-    }
-    return exit_code;
+    return app.get_subcommands().empty() ? write_out(app.help(), {}) : exit_code;
   } catch (const std::exception& error) {
     print_error(error.what());
     return 70;

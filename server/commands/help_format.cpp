@@ -40,6 +40,7 @@ constexpr std::array kTexts = {
     Names{"python-there", "PYTHON"},
     Names{"ranks", "RANKS"},
     Names{"recorded-on", "DEVICE"},
+    Names{"script", "FILE"},
     Names{"set", "MODULE:ATTRIBUTE=N"},
     Names{"sheet", "DEVICE"},
     Names{"source", "NAME"},
