@@ -454,7 +454,8 @@ class Measurement:
 
     def _timing(self, now: int, happened: dict[str, int]) -> None:
         self._device.synchronise()
-        took = perf_counter_ns() - self._step_began
+        # On the host the step ended at `now`: what this module did since then is no part of it.
+        took = (now if self._device.is_host else perf_counter_ns()) - self._step_began
         self._loaders.step_ended(None if happened else took)
         waited = self._run_delay.ns() - self._delay_began
         outside = took - max(0, self._backward_ended - max(self._backward_began, self._step_began))
