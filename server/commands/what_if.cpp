@@ -150,9 +150,10 @@ int run(const WhatIfOptions& options) {
     print_error("--step-boundary needs a trace: an entry point says itself what a step is.");
     return kExitUsage;
   }
-  if (!options.cluster.file.empty()) return run_on_cluster(options, trace);
-  if (!options.cluster.bucket_bytes.empty() || options.cluster.no_overlap) {
-    print_error("--bucket-size and --no-overlap need --cluster.");
+  const ClusterOptions& cluster = options.cluster;
+  if (!cluster.file.empty()) return run_on_cluster(options, trace);
+  if (!cluster.bucket_bytes.empty() || cluster.no_overlap || !cluster.zero.empty() || !cluster.pipeline.empty()) {
+    print_error("--bucket-size, --no-overlap, --zero and --pipeline need --cluster.");
     return kExitUsage;
   }
   std::vector<std::string> changes = options.changes;

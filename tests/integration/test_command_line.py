@@ -131,3 +131,12 @@ def test_a_full_device_is_an_error(tmp_path: Path) -> None:
     done = ridgeline("report", report, "--output", "/dev/full")
     assert done.returncode == 3 and "cannot write /dev/full: No space left on device" in done.stderr
     Path(re.search(r"The output is in (\S+) instead\.", done.stderr).group(1)).unlink()
+
+
+@pytest.mark.parametrize(
+    "option", [("--zero", "1"), ("--pipeline", "4"), ("--bucket-size", "25MiB"), ("--no-overlap",)]
+)
+def test_an_option_that_needs_another_one_is_refused_without_it(option: tuple[str, ...]) -> None:
+    done = ridgeline("what-if", ENTRY, *option)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "need --cluster" in done.stderr
