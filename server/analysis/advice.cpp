@@ -79,7 +79,7 @@ void add_device_advice(const Profile& profile, int batch_size, std::vector<Advic
   }
 }
 
-/// Of phases that take too much of the step, and of a line that does.
+/// Adds the advice on phases, and on a line, that take too large a share of the step.
 void add_time_advice(const Profile& profile, int batch_size, std::vector<Advice>& found) {
   const double ms = profile.iteration.ms.value;
   const auto phase_advice = [&](AdviceKind kind, Phase phase, double share) {

@@ -13,9 +13,9 @@ namespace ridgeline::cluster {
 
 namespace {
 
-/// Of a median absolute deviation, in standard deviations.
+/// Standard deviations in a median absolute deviation of normal noise.
 constexpr double kSigmas = 1.4826;
-/// The standard error of a median of n samples is so many standard deviations over √n.
+/// The standard error of a median of n samples is kOfMedian standard deviations over √n.
 constexpr double kOfMedian = 1.2533;
 constexpr double k95 = 1.96;
 

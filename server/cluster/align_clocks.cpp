@@ -161,7 +161,7 @@ std::vector<Row> rows_with_slack(const Problem& problem, const Slacks& slacks, s
   return rows;
 }
 
-/// Of an optimum, the pairs that decide it have the slack of the tightest. False where no further pair has.
+/// Fixes the slack of the pairs that decide an optimum at that of the tightest. False where it fixes no further pair.
 bool settle(const Problem& problem, const Optimum& found, Slacks& slacks) {
   bool any = false;
   for (const std::size_t place : found.deciding) {

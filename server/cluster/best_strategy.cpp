@@ -132,7 +132,7 @@ class Strategies {
     return strategies;
   }
 
-  /// Of the space, those that bounds and facts prune among them.
+  /// The number of strategies in the space, including those that bounds and facts prune.
   std::size_t count() const {
     const std::size_t sizes = space_.bucket_bytes.size() + 1;
     const std::size_t counts = space_.accumulate.size() + 1;
@@ -181,7 +181,7 @@ class Strategies {
     return most;
   }
 
-  /// Of the user's changes: each alone, and all where there are several.
+  /// The subsets of the user's changes to try: each change alone, and all together where there are several.
   std::vector<std::vector<std::size_t>> subsets() const {
     std::vector<std::vector<std::size_t>> found;
     std::vector<std::size_t> all;
@@ -227,7 +227,7 @@ std::vector<std::vector<Span>> on_the_way(const Replay& replay) {
   return all;
 }
 
-/// Of the time from `begin` to `end`, during which at least one was on its way.
+/// Nanoseconds between `begin` and `end` during which at least one of the collectives was under way.
 std::int64_t ns_on_the_way(const std::vector<Span>& spans, std::int64_t begin, std::int64_t end) {
   std::int64_t sum = 0;
   std::int64_t counted = begin;

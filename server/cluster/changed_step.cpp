@@ -17,7 +17,7 @@ using Steps = std::vector<std::vector<std::int64_t>>;  // by rank
 constexpr std::size_t kSamples = 500;
 constexpr double kTail = 0.025;
 
-/// Of the named steps of all ranks.
+/// The median, in milliseconds, of the chosen steps over all ranks.
 double median_of(const Steps& by_rank, const std::vector<std::size_t>& chosen) {
   std::vector<double> all;
   for (const std::vector<std::int64_t>& steps : by_rank) {

@@ -13,7 +13,7 @@ using analysis::Measured;
 
 Measured scaled(const Measured& time, double by) { return {time.value * by, time.low * by, time.high * by}; }
 
-/// Of the bandwidth of a data sheet, what collectives mostly reach. As in whatif's data-parallel.
+/// The share of a data sheet's bandwidth that collectives mostly reach. As in whatif's data-parallel.
 constexpr double kUsualBandwidth = 0.85;
 /// How many times as long, or as short, collectives of NCCL were on A100 and H100 than what follows from a data sheet,
 /// and from those of two GPUs: docs/dev/benchmarks-cluster.md has these, and the other systems that they were tested

@@ -17,7 +17,7 @@ double quantile(std::vector<double> values, double part) {
   return std::lerp(values[below], values[above], place - static_cast<double>(below));
 }
 
-/// Of the steps that ran at the same time, the slowest.
+/// For each set of steps that ran at the same time, the time of the slowest.
 std::vector<double> slowest_steps(const std::vector<std::vector<double>>& copies) {
   std::vector<double> slowest = copies.front();
   for (const std::vector<double>& copy : copies) {

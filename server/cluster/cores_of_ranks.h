@@ -16,7 +16,8 @@ struct CoresOfRanks {
   bool takes_turns = false;       ///< ranks have fewer cores than threads
 };
 
-/// Of the machine that has the fewest for its ranks. An error when ranks take turns in a way that was not measured.
+/// The cores of the machine that has the fewest for its ranks. An error when ranks take turns in a way that was not
+/// measured.
 base::Result<CoresOfRanks> cores_of_ranks(const OneProcess& process, const Cluster& cluster);
 
 /// The copies of the step that a machine of the cluster runs at once: the most of any machine.

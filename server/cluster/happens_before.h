@@ -19,7 +19,7 @@ struct Order {
   std::int64_t after_ns = 0;
 };
 
-/// Of one collective on devices, whose result all ranks get from all: when it ended on two machines, by their clocks.
+/// The end, by the clocks of two machines, of one collective on devices whose result every rank gets from all ranks.
 struct CommonEnd {
   std::uint32_t first = 0;
   std::uint32_t second = 0;

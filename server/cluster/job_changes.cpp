@@ -127,7 +127,7 @@ class BucketSizes {
     }
   }
 
-  /// Of the recorded buckets that share gradients with these.
+  /// The results of the recorded buckets that share gradients with the range from `begin` to before `end`.
   std::vector<graph::TaskId> results_of(const std::vector<OldBucket>& old, std::size_t begin, std::size_t end) const {
     std::vector<graph::TaskId> results;
     std::size_t first = 0;

@@ -73,7 +73,7 @@ class Joiner {
     return std::nullopt;
   }
 
-  /// Of group 0, in order.
+  /// The calls of group 0, in order.
   static std::vector<const Call*> calls_of_all(const EqualRanks& ranks) {
     std::vector<const Call*> calls;
     for (const Call& call : ranks.calls) {

@@ -91,7 +91,7 @@ struct JobGraph {
 /// rank is in two parts, and when there would be too many resources or messages.
 base::Result<JobGraph> join(const std::vector<EqualRanks>& ranks, const Network& network, Joining joining);
 
-/// Of one rank of the part.
+/// The memory peak of one rank of the part.
 simulate::MemoryPeak memory_peak(const JobGraph& job, std::size_t part, const simulate::Schedule& schedule);
 
 }  // namespace ridgeline::cluster

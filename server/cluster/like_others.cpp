@@ -80,7 +80,7 @@ class OwnWork {
   std::vector<bool> is_call_;
 };
 
-/// Of what the ranks at `places` take.
+/// The median of the work with this key over the ranks at `places`, nanoseconds; a rank without such work counts as 0.
 double median_work(const std::vector<RankWork>& work, const std::vector<std::size_t>& places, const WorkKey& key) {
   std::vector<double> ns;
   for (const std::size_t place : places) {

@@ -63,7 +63,7 @@ class Dual {
     return rows;
   }
 
-  /// Of levels.
+  /// The level below which a row counts as unused.
   double negligible() const { return 1e-7 * (1 + gain_.lpNorm<1>()); }
 
   bool is_artificial(std::size_t column) const { return column >= rows_.size(); }

@@ -5,14 +5,15 @@
 
 namespace ridgeline::cluster {
 
-/// Of a recorded module: "Net.blocks.0" is "blocks.0", the model itself "". Of several models "Net[1].blocks.0" stays.
+/// The path of a recorded module in its model: "blocks.0" for "Net.blocks.0", "" for the model itself. A name that says
+/// which of several models it is in, such as "Net[1].blocks.0", is returned as it is.
 inline std::string path_in_model(const std::string& name) {
   const std::size_t dot = name.find('.');
   if (name.substr(0, dot).ends_with(']')) return name;
   return dot == std::string::npos ? "" : name.substr(dot + 1);
 }
 
-/// Of a parameter, the path of the module that has it.
+/// The path of the module that a parameter belongs to.
 inline std::string module_of(const std::string& parameter) {
   const std::size_t dot = parameter.rfind('.');
   return dot == std::string::npos ? "" : parameter.substr(0, dot);

@@ -77,10 +77,10 @@ class PipelineBuilder {
   }
 
  private:
-  /// Of Graph::names.
+  /// Indices into Graph::names.
   enum class Name : std::uint8_t { kBeforeForward = 1, kForward, kBackward, kOptimizer, kTransfer };
 
-  /// Of each forward, and each backward: it receives on one side, and sends on the other.
+  /// Nanoseconds for the messages of each forward and each backward: it receives on one side and sends on the other.
   double sending_ns(std::size_t stage) const {
     const double before = stage > 0 ? stages_[stage - 1].sending_ns : 0;
     const double after = stage + 1 < stages_.size() ? stages_[stage].sending_ns : 0;

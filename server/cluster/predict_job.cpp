@@ -34,7 +34,7 @@ namespace {
 
 constexpr double kNsPerMs = 1e6;
 constexpr std::int64_t kMostStages = 256;
-/// Of a device, while a collective runs on it: 16 of the 80 multiprocessors of a V100 (Tianshu, section 5).
+/// The share of a device that a running collective takes: 16 of the 80 multiprocessors of a V100 (Tianshu, section 5).
 constexpr double kDeviceShare = 16.0 / 80;
 
 double ms(std::int64_t ns) { return static_cast<double>(ns) / kNsPerMs; }
@@ -43,7 +43,7 @@ double at(const analysis::Measured& range, Bound bound) {
   return bound == Bound::kMiddle ? range.value : bound == Bound::kFast ? range.low : range.high;
 }
 
-/// Of a collective, while the next one is on its way.
+/// Nanoseconds of a collective that remain when the next one starts.
 double tail_of(const CollectiveTime& time, Bound bound) {
   return std::max(0.0, at(time.ns, bound) - at(time.next_ns, bound));
 }
@@ -375,7 +375,7 @@ class Predictor {
     return units;
   }
 
-  /// Of a bucket whose next one is on its way, what is exposed ends with its part of the link.
+  /// Describes a bucket. Unless it is the last, its exposed time ends when the next bucket takes over the link.
   PredictedBucket describe(const Simulated& simulated, const DdpStep::Bucket& bucket, std::size_t first,
                            bool is_last) const {
     const auto& names = process_.replica.gradients;

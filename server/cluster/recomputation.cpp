@@ -147,7 +147,7 @@ class RankMemory {
     add_life(backward, backward + 1, peak_of(std::move(temporaries)), deltas);
   }
 
-  /// Of what is there at events from `from` to before `until`.
+  /// The peak of the bytes alive at events from `from` to before `until`.
   static std::uint64_t peak_of(std::vector<Delta> deltas, std::uint32_t from = 0,
                                std::uint32_t until = recording::kNone) {
     std::ranges::stable_sort(deltas, {}, &Delta::event);

@@ -21,11 +21,11 @@ struct Recomputation {
   std::uint64_t peak_bytes = 0;      ///< predicted, of the rank that has most
 };
 
-/// For each class of the model's own that it has twice or more, not inside each other: the fewest modules, from the
-/// first of forward on, with which the peak of each rank is at most `limit_bytes`; nothing where it is more with all.
-/// Of a module its input and its output stay, and what else forward kept goes until its backward begins; then all of it
-/// is there at once, with the temporaries of forward. Where several of its blocks may be the output, the largest stays.
-/// `recordings` are of the ranks. Pure.
+/// For each class of the model's own that occurs twice or more without nesting: the fewest modules, from the first of
+/// forward on, with which the peak of each rank is at most `limit_bytes`; absent where recomputing all is not enough.
+/// A recomputed module keeps its input and its output; what else forward kept is freed until its backward begins. Then
+/// all of it is alive at once, with the temporaries of forward. Where several of its blocks may be the output, the
+/// largest is kept. `recordings` are those of the ranks. Pure.
 std::vector<Recomputation> fitting_recomputations(std::span<const recording::Recording> recordings,
                                                   const analysis::SourceScope& scope, std::uint64_t limit_bytes);
 

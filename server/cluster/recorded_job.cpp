@@ -120,7 +120,7 @@ class Maker {
 
   std::int64_t first_start(std::size_t rank) const { return aligned_[rank].iterations[ranges_[rank].first].started_ns; }
 
-  /// Of one collective, on all ranks.
+  /// When the last rank, and the root, started one collective.
   struct Starts {
     std::int64_t last_ns = std::numeric_limits<std::int64_t>::min();
     std::int64_t root_ns = std::numeric_limits<std::int64_t>::min();
@@ -181,7 +181,7 @@ class Maker {
     }
   }
 
-  /// Of the first rank's first step; the same in all, or with_bucket_size() refuses them.
+  /// Takes the gradients from the first rank's first step; with_bucket_size() refuses jobs where other steps differ.
   void note_gradients() {
     for (const Collective& one : records_.front().collectives) {
       if (one.iteration != ranges_.front().first || one.bucket < 0) continue;

@@ -33,7 +33,7 @@ struct TransferTime {
   double at(double bytes) const { return latency_ns + bytes * ns_per_byte; }
 };
 
-/// Of the longest run of consecutive steps that all ranks recorded.
+/// The longest run of consecutive steps that all ranks recorded.
 struct RecordedJob {
   std::vector<std::int64_t> steps;                     ///< their numbers
   std::vector<EqualRanks> ranks;                       ///< one for each record, in their order
@@ -60,7 +60,7 @@ base::Result<RecordedJob> recorded_job(std::span<const communication::RankRecord
 /// it sends to. With more than two ranks these are some of them; they are taken to be all.
 Awaits awaits_of(communication::Kind kind, bool is_root);
 
-/// Of each collective of a rank's graph, the task of the thread that called it. Pure.
+/// Maps each collective of a rank's graph to the task of the thread that called it. Pure.
 std::unordered_map<graph::TaskId, graph::TaskId> callers(const graph::Graph& graph);
 
 struct Replay {

@@ -12,7 +12,9 @@ CollectiveTime waited_for(const CollectiveTime& time, const ShareOfAllReduce& sh
   return {ns, ns, time.processor_ns * share.middle};
 }
 
-/// Of several that begin at the same time: until the last is over. At most each waits for the one before.
+/// Adds a collective to several that begin at the same time; the sum lasts until the last is over. At most each waits
+/// for the one before.
+/// for the one before.
 void add(CollectiveTime& sum, const CollectiveTime& time) {
   sum.ns.value += time.next_ns.value;
   sum.ns.low += time.next_ns.low;

@@ -13,7 +13,7 @@
 
 namespace ridgeline::cluster {
 
-/// Of an all-reduce of the whole tensor.
+/// The share of the time of an all-reduce of the whole tensor.
 struct ShareOfAllReduce {
   double middle, low, high;
 };
@@ -26,7 +26,7 @@ inline constexpr ShareOfAllReduce kHalfRing{0.5, 0.5, 0.5};
 /// own.
 double ring_broadcast_share(double ranks);
 
-/// Of ZeRO's stage; 0 is DistributedDataParallel alone.
+/// The collectives of a stage of ZeRO; stage 0 is DistributedDataParallel alone.
 class ShardedCollectives {
  public:
   /// `times` outlives it.
@@ -39,10 +39,10 @@ class ShardedCollectives {
   /// How often a step gathers all weights.
   int gathers() const { return stage_ < 3 ? (stage_ > 0 ? 1 : 0) : 2; }
 
-  /// Of those, the ones beside reductions: backward gathers a unit of stage 3 while another one is reduced.
+  /// How many of those overlap reductions: at stage 3 backward gathers a unit while another one is reduced.
   int gathers_in_backward() const { return overlap() ? gathers() / 2 : 0; }
 
-  /// Of a bucket's gradients or, from stage 2 on, of a unit's, with what is gathered beside it.
+  /// The reduction of a bucket's gradients (from stage 2 on, a unit's), with what is gathered beside it.
   CollectiveTime reduction(double bytes) const;
 
   /// All weights once; `pieces` are the bytes of the tensors (stage 1) or of the units.

@@ -30,8 +30,8 @@ struct ShardedPeak {
   std::uint64_t high = 0;
 };
 
-/// Of all bytes, what the rank has whose share is largest when each tensor goes, the largest first, to the rank that
-/// has least: so torch's ZeroRedundancyOptimizer gives whole tensors to ranks. 1 without bytes. Pure.
+/// The largest share of all bytes that a rank has when each tensor, the largest first, goes to the rank that has least:
+/// so torch's ZeroRedundancyOptimizer gives whole tensors to ranks. 1 without bytes. Pure.
 double largest_share(std::vector<std::uint64_t> tensor_bytes, double ranks);
 
 /// The most that a rank has alive at an instant of the profile's peak iteration. The state of the optimizer is its

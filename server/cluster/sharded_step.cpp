@@ -75,7 +75,8 @@ double tree_broadcast_ns(double latency_ns, double ns, double ranks) {
   return levels * (latency_ns + ranks * ns) / (2 * (ranks - 1));
 }
 
-/// Of all weights that have gradients: units at stage 2; tensors at stage 1, which Gloo broadcasts two at a time.
+/// Nanoseconds to gather all weights that have gradients: as units at stage 2; as tensors at stage 1, which Gloo
+/// broadcasts two at a time.
 double gather_ns(const RecordedJob& job, int stage, whatif::Bound bound) {
   const TransferTime time = transfer_times(job, Unsplit::kTransfer)[communication::Kind::kAllReduce];
   const auto bytes =

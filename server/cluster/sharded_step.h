@@ -13,8 +13,8 @@
 
 namespace ridgeline::cluster {
 
-/// Of the optimizer's state and work, what the rank has that has most. At stage 1 whole tensors go to ranks, as torch's
-/// ZeroRedundancyOptimizer has it; above an N-th.
+/// The largest share of the optimizer's state and work that a rank has. At stage 1 ranks get whole tensors, as from
+/// torch's ZeroRedundancyOptimizer; above, each has an N-th.
 double optimizer_share(const RecordedJob& job, int stage);
 
 /// `stage` is 1 or 2. The optimizer takes its share of the recorded time; then all ranks gather the weights, and the

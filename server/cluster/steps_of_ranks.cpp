@@ -10,8 +10,8 @@ namespace ridgeline::cluster {
 
 namespace {
 
-/// Of the step, that DistributedDataParallel itself and communication beside it took at most of V100s, rounded upwards:
-/// docs/dev/benchmarks-cluster.md.
+/// The largest share of a step that DistributedDataParallel itself and concurrent communication took on V100s, rounded
+/// up: docs/dev/benchmarks-cluster.md.
 constexpr double kMostSlowed = 0.1;
 
 /// The first ranks of the placement.

@@ -212,7 +212,7 @@ class RecordMaker {
   std::vector<std::uint32_t> streams_;
 };
 
-/// Of each step of a record, the kinds of its collectives as they were called.
+/// For each step of a record, the kinds of its collectives in the order of the calls.
 std::map<std::int64_t, std::vector<communication::Kind>> kinds_by_step(const RankRecord& record) {
   std::map<std::int64_t, std::vector<communication::Kind>> kinds;
   for (const communication::Iteration& one : record.iterations) kinds[one.step];

@@ -68,7 +68,7 @@ TransferTime time_of(const Bursts& bursts, Unsplit unsplit) {
   return {0, ns / all.bytes, false};
 }
 
-/// Of one rank. Calls of a group are in order.
+/// Adds the bursts of one rank. The calls of a group are in order.
 void add_bursts(const EqualRanks& rank, std::map<communication::Kind, Bursts>& all) {
   struct Open {
     communication::Kind kind{};

@@ -88,7 +88,7 @@ base::Result<Job> collected(const CollectRequest& request) {
   return problem.empty() ? jobs::joined(std::move(jobs)) : base::Result<Job>(base::error(problem));
 }
 
-/// Of the ranks: which, of how many machines, and the steps that all have.
+/// Summarizes the ranks: their numbers, how many machines they ran on, and the steps that all have.
 std::string summary(const Job& job) {
   std::vector<int> ranks;
   std::set<std::string> machines;

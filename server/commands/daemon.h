@@ -42,7 +42,7 @@ class Daemon {
   void stop(std::string_view reason);
   /// Called once it is stopped, so that nothing else keeps the loop at work.
   void on_stop(std::function<void()> action) { on_stop_ = std::move(action); }
-  /// Of a daemon that served one client, as LSP says; else 0.
+  /// The exit code that LSP prescribes, where the daemon served one client; else 0.
   int exit_code() const { return exit_code_; }
 
  private:

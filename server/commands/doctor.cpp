@@ -82,7 +82,7 @@ Findings look(const profiling::ProfileRequest& request) {
   return found;
 }
 
-/// Of a part whose precondition failed.
+/// The result of a check whose precondition failed.
 Check not_checked(const std::string& name, const std::string& why) {
   return {CheckStatus::kNote, name, "not checked: " + why, ""};
 }
@@ -187,7 +187,8 @@ std::vector<Check> check_devices() {
   return {{CheckStatus::kOk, "processor", processor, ""}, {CheckStatus::kNote, "gpu", text, ""}};
 }
 
-/// Of the processors. Devices are asked for theirs when a profile runs: that starts their driver.
+/// Checks the energy counters of the processors. Devices are asked for theirs only in a profile: that starts their
+/// driver.
 Check check_energy(const Findings& found) {
   const protocol::WorkerEnvironment* environment = found.environment();
   if (environment == nullptr || (environment->energy_counters.empty() && environment->energy_problem.empty())) {

@@ -82,7 +82,7 @@ base::Result<DeviceThere> device_there(const std::string& description) {
   return DeviceThere{read["device"].get<std::string>(), read.value("kind", nlohmann::json()) == "cuda"};
 }
 
-/// Of the operations, those to time on the host's device: that the table does not know, or all.
+/// The operations to time on the host's device: those that the table does not know, or, where.all, all of them.
 base::Result<std::vector<std::string>> keys_to_time(const MeasureElsewhere& where, const std::string& device,
                                                     const std::vector<std::string>& keys) {
   auto table = own_operation_table();

@@ -186,7 +186,7 @@ void report_missing(const std::vector<int>& wanted, const worker::JobEnd& end) {
   }
 }
 
-/// Of a command that ended well and none of whose processes has a profile.
+/// The exit code of a command that succeeded, but none of whose processes has a profile.
 int exit_code_without_report(const worker::JobEnd& end) {
   int code = end.joined ? kExitEntryFailed : kExitOk;  // without torch there was nothing to find
   for (const worker::JobProcess& process : end.processes) {

@@ -50,7 +50,7 @@ int fail(const base::Error& why) {
   return kExitEnvironment;
 }
 
-/// Of all GPUs in the table that have a data sheet, in order of keys.
+/// The times on all GPUs in the table that have a data sheet, in order of keys.
 base::Result<std::vector<DeviceTimes>> times_by_device() {
   auto table = own_operation_table();
   const auto names = table ? table->devices() : base::Result<std::vector<std::string>>(table.error());
@@ -78,7 +78,7 @@ bool is_test_device(const TrainOptions& options, const hardware::Device& device)
                              [&](const std::string& name) { return hardware::names_device(name, device.name); });
 }
 
-/// Of a name that is none of the devices: which there are.
+/// An error that lists the devices, where --test-on names none of them.
 std::optional<base::Error> unknown_test_device(const TrainOptions& options, std::span<const DeviceTimes> all) {
   for (const std::string& name : options.test_on) {
     if (std::ranges::any_of(all,

@@ -12,7 +12,7 @@ namespace ridgeline::commands {
 
 namespace {
 
-/// Of a change in Python only that there is a file: make_python_changes() has the rest.
+/// Reads a change. A change in Python only has to exist here: make_python_changes() does the rest.
 base::Result<whatif::UserChange, ExitCode> read_change(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text(whatif::kMaxChangeFileBytes + 1, '\0');

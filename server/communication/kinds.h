@@ -7,10 +7,10 @@
 
 namespace ridgeline::communication {
 
-/// Of the flight recorder: "all_reduce", "_allgather_base". kOther where it is none that we know.
+/// The kind of a call in the flight recorder: "all_reduce", "_allgather_base". kOther for a name that we do not know.
 Kind kind_of_call(std::string_view name);
 
-/// Of the dispatcher: "c10d::allreduce_". kOther likewise.
+/// The kind of an operator of the dispatcher: "c10d::allreduce_". kOther for a name that we do not know.
 Kind kind_of_operator(std::string_view name);
 
 /// "all-reduce"

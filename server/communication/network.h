@@ -42,7 +42,7 @@ struct MeasuredMachine {
   int cores = 1;  ///< that its ranks may use
 };
 
-/// Of all ranks.
+/// An all-reduce over all ranks.
 struct MeasuredAllReduce {
   std::uint64_t bytes = 0;
   int rounds = 0;
@@ -61,8 +61,8 @@ struct MeasuredNetwork {
 /// What profiler/runner/ridgeline_runner/network.py writes. Untrusted. The error is a clause.
 base::Result<MeasuredNetwork> parse_network(std::string_view json);
 
-/// Of large messages: the median over the sizes from 1 MiB on whose transfer takes longer than two latencies. Where
-/// none does, what the largest one moves in all of its time: a lower bound.
+/// The bandwidth for large messages: the median over the sizes from 1 MiB on whose transfer takes longer than two
+/// latencies. Where none does, the rate of the largest one, its latency included: a lower bound.
 double bandwidth_gbit_s(const MeasuredLink& link);
 
 /// The machines, links and ranks as the TOML of a cluster. How links are shared stands in comments.

@@ -155,7 +155,7 @@ std::vector<Iteration> iterations_of(const RankRecord& rank, const std::vector<s
   return chosen;
 }
 
-/// Of each common step, the rank's own work.
+/// The rank's own work in each common step.
 std::vector<double> own_work(const RankRecord& rank, const std::vector<std::int64_t>& steps) {
   const Waits of_rank(rank);
   std::vector<Span> waits;

@@ -17,8 +17,8 @@ struct RankFigures {
   double step_ms = 0;
   double exposed_ms = 0;  ///< the thread of the step waits for a collective
   double hidden_ms = 0;   ///< collectives run while it does not wait
-  /// Of exposed_ms, until the last rank had called the collective; absent where ranks are on several machines, whose
-  /// clocks differ, or not all ranks of a group were recorded.
+  /// The part of exposed_ms until the last rank had called the collective; absent where ranks are on several machines,
+  /// whose clocks differ, or not all ranks of a group were recorded.
   std::optional<double> waiting_ms;
 
   double own_ms() const { return step_ms - exposed_ms; }  ///< what the rank itself does
@@ -35,7 +35,7 @@ struct RankActivity {
   std::vector<Span> hidden;
 };
 
-/// Of each of `ranks`. Empty where no step is common to all.
+/// One for each of `ranks`. Empty where no step is common to all.
 std::vector<RankActivity> rank_activity(const std::vector<RankRecord>& ranks);
 
 /// What communication costs at a line, of one rank; means as above.
@@ -47,8 +47,8 @@ struct LineCommunication {
   std::optional<double> waiting_ms;  ///< as RankFigures has it
 };
 
-/// Of each of `ranks`; most exposed time first. What no user line called stands under an empty file. Empty where no
-/// step is common to all.
+/// A list for each of `ranks`; most exposed time first. Collectives that no user line called have an empty file. Empty
+/// where no step is common to all.
 std::vector<std::vector<LineCommunication>> line_communication(const std::vector<RankRecord>& ranks);
 
 /// What a rank spends of a step at a line, without waiting for communication.

@@ -205,7 +205,7 @@ class Tracer {
     }
   }
 
-  /// Of calls that C++ made and waits for: DistributedDataParallel waits for its buckets once the last one was called.
+  /// Adds the waits for calls from C++: DistributedDataParallel waits for its buckets once the last one was called.
   void add_cpp_waits() {
     auto& collectives = result_.record.collectives;
     std::map<std::uint32_t, std::int64_t> last_bucket;  // by iteration

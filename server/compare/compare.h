@@ -19,7 +19,7 @@ struct Settings {
   bool in_turns = false;  ///< the runs of both sides alternated, and as many of each
 };
 
-/// Of a side's several runs, the last one says which lines and modules there are. The step's interval has half of the
+/// Compares two sides. The last of a side's runs determines its lines and modules. The step's interval has half of the
 /// 5 % that may be wrong, and those of phases, modules and lines the other half, in equal parts (Bonferroni).
 Comparison compare(const Side& before, const Side& after, const Settings& settings);
 

@@ -41,7 +41,7 @@ struct MemoryChange {
   Outcome outcome = Outcome::kUndecided;
 };
 
-/// Of an iteration, by the counters of the machine.
+/// The energy of an iteration, by the counters of the machine.
 struct EnergyChange {
   double before_joules = 0;  ///< of several runs, the mean
   double after_joules = 0;

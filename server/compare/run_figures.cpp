@@ -72,7 +72,7 @@ class RunFiguresBuilder {
   }
 
  private:
-  /// Of a mean over the recorded iterations, scaled to the step.
+  /// The relative error of a mean over the recorded iterations, scaled to the step.
   std::optional<double> error_of(const std::optional<double>& spread) const {
     if (!spread.has_value() || !step_error_.has_value()) {
       return std::nullopt;

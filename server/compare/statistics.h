@@ -39,10 +39,10 @@ struct MeanTime {
   double ms = 0;
   std::optional<Bounds> bounds{};  ///< ms; absent as in time_change()
 };
-/// Of runs that were not made in turns with others; the interval as that of either side of time_change().
+/// The mean of runs that did not alternate with others; its interval is that of either side of time_change().
 MeanTime mean_time(std::span<const Observation> runs, double alpha);
 
-/// Of each run, in bytes. A difference below `negligible` bytes is none.
+/// Compares the bytes of each run. A difference below `negligible` bytes counts as none.
 MemoryChange memory_change(std::span<const std::uint64_t> before, std::span<const std::uint64_t> after,
                            std::uint64_t negligible, double margin);
 

@@ -38,14 +38,14 @@ bool is_disturbed(const ProgramCandidate& candidate, double library_ns);
 /// What the step is predicted to save, milliseconds: of the operation's time in the step or alone, the lesser.
 double saved_ms(const ProgramCandidate& candidate, double library_ns, double ratio);
 
-/// Of the step's time: what takes less is not worth a program.
+/// The share of the step's time below which an operation is not worth a program.
 inline constexpr double kWorthProgram = 0.02;
 
-/// Those that take kWorthProgram of the iteration or more, most time first. Of a line only the costliest operations
-/// are known (LineWork::operations). Pure.
+/// The operations that take kWorthProgram of the iteration or more, most time first. Only the costliest operations of a
+/// line are known (LineWork::operations). Pure.
 std::vector<ProgramCandidate> program_candidates(const analysis::StepWork& work, double iteration_ms);
 
-/// Of the candidates those whose program was faster beyond its interval and not disturbed, most saved first, at most
+/// The candidates whose program was faster beyond its interval and not disturbed, most saved time first, at most
 /// analysis::kMaxOwnPrograms. Pure.
 std::vector<analysis::OwnProgram> own_programs(const analysis::StepWork& work, double iteration_ms,
                                                std::span<const TimedProgram> timed);

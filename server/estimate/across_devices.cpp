@@ -37,10 +37,10 @@ struct Described {
   std::string product_dtype{};     ///< empty: no product
 };
 
-// Of operations that are no products, the features that grow with the number of rows.
+// The features of an operation, other than a product, that grow with the number of rows.
 constexpr std::array<std::size_t, 4> kGrowWithRows = {0, 2, 3, 5};
 
-/// Of more than one matrix: 3 dimensions.
+/// The operation's family: its kind and its type. Three dimensions make a product one of batches of matrices.
 std::string family_of(const hardware::OperationCall& call, const hardware::OperationWork& work, bool is_product) {
   std::string family;
   if (is_product) {
@@ -170,7 +170,7 @@ double least_joules_per_flop(const std::vector<DescribedRow>& rows) {
   return least;
 }
 
-/// Of a product, at that energy for each FLOP and the power of the device: 0 where one is not known.
+/// The time of a product at that energy for each FLOP and the power of the device; 0 where one of them is not known.
 double at_its_power_ns(const Group& group, const Described& described, const Device& device) {
   return device.power_w && !described.product_dtype.empty()
              ? described.flops * group.joules_per_flop / device.power_w->value * 1e9

@@ -29,8 +29,8 @@ inline constexpr std::size_t kMostRowsAcross = 8'000;  ///< of a group; more are
 /// seen. Operations without a bound are left out.
 std::vector<TrainingGroup> groups_across(std::span<const DeviceTimes> devices);
 
-/// Of `estimators` across devices. Nothing where no model is about the operation, it has no bound, or the bound or a
-/// feature is more than kMostBeyond outside of what was seen, but for these:
+/// Estimates with `estimators` across devices. Absent where no model is about the operation, it has no bound, or the
+/// bound or a feature is more than kMostBeyond outside of what was seen, but for these:
 /// - What is no product, has fewer rows than anything that was seen, and needs 10 µs of moving data at least, takes its
 ///   share of the time with as many rows as were seen. It takes no longer than that, so the interval is wider by it.
 /// - A product takes at least as long as at the full clock, and, where the power of the device does not suffice for

@@ -43,7 +43,7 @@ struct RecordedOn {
 struct ListedStep {
   int batch_size = 1;  ///< 0: not known, as of a trace
   std::vector<CountedOperation> operations{};
-  /// Of tensors, weights and inputs included; not what operations need for themselves. Absent: not known.
+  /// The peak of tensors, weights and inputs included, without workspaces of operations. Absent: not known.
   std::optional<std::uint64_t> peak_bytes{};
   int not_listed = 0;  ///< operations whose arguments could not be written down
   std::optional<RecordedOn> recorded_on{};
@@ -77,8 +77,8 @@ struct StepOnDevice {
       fits{};  ///< false: it cannot; true: its tensors do. Absent: the capacity or the peak is not known
 };
 
-/// Of the time, that bounds and unknown operations may make up: of that in the trace too, where there is one; else, of
-/// unknown operations, of their number.
+/// The largest share of the time that bounds and unknown operations may make up, also of the time in the trace, where
+/// there is one. Without a trace, unknown operations count by their number.
 inline constexpr double kMostBounded = 0.1;
 
 /// Null: none.
@@ -93,10 +93,10 @@ struct KnownOfStep {
   std::vector<std::vector<TimeElsewhere>> elsewhere{};            ///< on other devices; empty: nothing is known
 };
 
-/// Of an operation that was not measured on the device, what is estimated for it; else, of what was learnt from other
-/// devices and what is scaled from one of them, that with the narrower range. The device's own clock of
-/// operations only: what the host takes to launch them, and communication, are not in it. Ranges of operations are
-/// added up: estimates of one model err in the same direction.
+/// Predicts a step. An operation that was not measured on the device gets its estimate there; else, of what was learnt
+/// on other devices and what is scaled from one of them, the one with the narrower range. Counts the device's time in
+/// operations only: launches by the host, and communication, are not in it. Ranges of operations are added up:
+/// estimates of one model err in the same direction.
 StepOnDevice step_on_device(const ListedStep& step, const hardware::Device& device, const KnownOfStep& known,
                             const StepEstimators& estimators);
 

@@ -86,7 +86,7 @@ std::optional<Estimate> estimate(const Estimators& estimators, std::string_view 
 /// The logarithm of nanoseconds, by the values of Group::learnt and the features.
 double evaluate(const OperatorModel& model, const std::vector<double>& numbers, std::vector<double> features);
 
-/// Of kModelKinds.
+/// The name of the model's kind, one of kModelKinds.
 std::string_view kind_of(const OperatorModel& model);
 
 }  // namespace ridgeline::estimate

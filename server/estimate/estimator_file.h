@@ -18,7 +18,7 @@ inline constexpr std::size_t kMaxEstimatorBytes = std::size_t{256} << 20U;
 /// The plan of train_estimators.py.
 nlohmann::json training_plan(std::span<const TrainingGroup> groups, bool with_product);
 
-/// Of what train_estimators.py wrote for those groups; groups with too few rows have no model.
+/// Parses what train_estimators.py wrote for those groups; groups with too few rows have no model.
 base::Result<std::vector<OperatorModel>> trained_models(std::string_view json, std::span<const TrainingGroup> groups);
 
 /// One or more devices.

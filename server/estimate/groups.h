@@ -44,7 +44,8 @@ struct TrainingGroup {
 
 inline constexpr std::size_t kMostModeValues = 5;  ///< of a number that selects a mode
 
-/// Of times under the same conditions. Rows without a time, and operations that parameters_of() refuses, are left out.
+/// Groups times measured under the same conditions. Leaves out rows without a time and operations that parameters_of()
+/// refuses.
 std::vector<TrainingGroup> training_groups(std::span<const operations::ListedTime> rows);
 
 }  // namespace ridgeline::estimate

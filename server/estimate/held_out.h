@@ -14,8 +14,8 @@
 
 namespace ridgeline::estimate {
 
-/// Of the rows, those for training and those held out: by a hash of the operation, so that the split is the same
-/// whenever it is made. `share`: of those for training, that are kept.
+/// Splits the rows into those for training and those held out by a hash of the operation, so that the split is always
+/// the same. `share`: the part of the rows for training that is kept.
 std::pair<std::vector<operations::ListedTime>, std::vector<operations::ListedTime>> split_rows(
     std::span<const operations::ListedTime> rows, double held_out, double share = 1);
 

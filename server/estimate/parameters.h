@@ -21,8 +21,8 @@ struct OperationParameters {
   std::vector<Parameter> numbers;
 };
 
-/// Of an operation's key. Nothing for a text that is no key, and for calls with more than 48 numbers, as those of
-/// optimizers over all parameters at once have.
+/// The parameters in an operation's key. Absent for a text that is no key, and for calls with more than 48 numbers, as
+/// those of optimizers over all parameters at once have.
 std::optional<OperationParameters> parameters_of(std::string_view key);
 
 /// Logarithms of the values that `numbers` has (of 1 where it is not positive), and of the FLOPs and bytes of the

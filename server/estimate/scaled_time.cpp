@@ -31,7 +31,7 @@ constexpr double kLeastEfficiency = 0.5;     ///< of the roofline, that a produc
 constexpr double kWattsOfProducts = 10e-12;  ///< for each FLOP/s of the peak
 constexpr double kWattsOfConvolutions = 8e-12;
 
-/// Of the caches of a GPU that all its units share.
+/// Bytes of the caches of a GPU that all its units share.
 double cache_bytes(const Device& device) {
   double bytes = 0;
   for (std::size_t i = 0; i + 1 < device.levels.size(); ++i) {
@@ -51,7 +51,7 @@ double distance(const Device& one, const Device& other) {
   return std::abs(std::log(rate(one) / rate(other)));
 }
 
-/// Of the GPU whose memory is most alike in speed, of those whose warps are as wide. Null: of none.
+/// The time on the GPU with the most similar memory bandwidth among those whose warps are as wide; null: none is.
 const TimeElsewhere* nearest_time(const Device& device, std::span<const TimeElsewhere> elsewhere) {
   const TimeElsewhere* nearest = nullptr;
   for (const TimeElsewhere& time : elsewhere) {

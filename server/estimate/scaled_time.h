@@ -25,9 +25,9 @@ struct TimeElsewhere {
 std::optional<Estimate> scaled_time(const hardware::OperationWork& work, const hardware::Device& device,
                                     std::span<const TimeElsewhere> elsewhere);
 
-/// Of a product of matrices (mm and addmm in float32 and bfloat16, bmm in float32) or a convolution (in float32 and two
-/// dimensions, without groups and dilation, of contiguous tensors; backward too), which another kernel computes
-/// elsewhere: its time on the GPU whose memory is most alike in speed, by the ratio of the plain rooflines. Only where
+/// The time of a matrix product (mm and addmm in float32 and bfloat16, bmm in float32) or a convolution (in float32 and
+/// two dimensions, without groups and dilation, of contiguous tensors; backward too), which runs another kernel
+/// elsewhere: the time on the GPU whose memory is most alike in speed, scaled by the plain rooflines. Only where
 /// computing bounds it on both GPUs and it attained half of the roofline there; in float32, where both may draw 10 W
 /// (convolutions: 8) for each TFLOP/s. The intervals held on a few GPUs scaled to each other: docs/dev/scaled_times.md.
 /// Nothing for what was faster than its type allows: tensor cores computed it. Where only the target has tf32, the

@@ -100,7 +100,7 @@ class Node {
 
   void depends_on(std::uint64_t id) { dependencies_.insert(id); }
   void integer(std::string_view name, std::uint64_t value) { attribute(name, kInt64, value); }
-  /// Of less than 2^31.
+  /// Writes an attribute below 2^31.
   void rank(std::string_view name, int value) { attribute(name, kInt32, static_cast<std::uint64_t>(value)); }
   void text(std::string_view name, const std::string& value) {
     if (!value.empty()) attribute(name, kString, std::string_view(protocol::printable(value)));

@@ -18,7 +18,7 @@ struct HostSpan {
   double ns = 0;  ///< of work, without the cost of recording
   Kind kind = Kind::kPython;
   std::uint32_t call = recording::kNone;  ///< of the device's runtime, when the span is inside one
-  /// Of a wait (kWait): the activity that it ended with; kNone: with the last work of other threads before.
+  /// The activity that ended a wait (kWait); kNone: it ended with the last work of other threads before.
   std::uint32_t activity = recording::kNone;
   bool after_idle = false;  ///< the thread waited before, for another thread or a device
 };

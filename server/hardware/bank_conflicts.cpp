@@ -9,7 +9,7 @@ namespace ridgeline::hardware {
 
 namespace {
 
-/// Of a warp, whose accesses to `bytes` each are one pass where they meet no bank twice.
+/// The threads of a warp whose accesses to `bytes` each take one pass where no two of them meet in a bank.
 std::int64_t threads_at_once(std::int64_t bytes) { return std::min(kWarpThreads, kBanks * kBankBytes / bytes); }
 
 }  // namespace

@@ -30,7 +30,7 @@ struct Rate {
   bool operator==(const Rate&) const = default;
 };
 
-/// Of matrix multiplications with inputs of the type; a multiplication and an addition are two operations.
+/// The peak of matrix multiplications with inputs of the type; a multiplication and an addition are two operations.
 struct Peak {
   std::string dtype;  ///< as torch names it: "float32", "bfloat16"; "tf32" for float32 on tensor cores
   Rate flop_per_s;
@@ -70,7 +70,7 @@ inline const Peak* find_peak(const Device& device, std::string_view dtype) {
   return found == device.peaks.end() ? nullptr : &*found;
 }
 
-/// Of `units` compute units, at most the device's: in proportion between one unit and all.
+/// The rate of `units` compute units, at most the device's: in proportion between one unit and all.
 inline double rate_of(const Rate& rate, int units, int all_units) {
   if (units >= all_units || all_units <= 1) {
     return rate.all.value;

@@ -17,13 +17,13 @@ struct TensorShape {
   std::string device = "cpu";
 
   double elements() const;
-  /// Of the memory that it reads or writes: an expanded dimension once.
+  /// Bytes of the memory that it reads or writes: an expanded dimension counts once.
   double bytes() const;
   /// Whether its elements lie one after the other, as torch.Tensor.is_contiguous() has it.
   bool is_contiguous() const;
 };
 
-/// Of one element; 4 for a type that is not known.
+/// Bytes of one element; 4 for an unknown type.
 double dtype_bytes(std::string_view dtype);
 
 /// What stands in a key: other values than these are texts.
@@ -51,7 +51,7 @@ struct OperationCall {
   std::vector<const TensorShape*> tensors() const;
 };
 
-/// Of a key as profiler/runner/ridgeline_runner/operation_key.py writes it. Nothing for any other text: a key comes
+/// Parses a key as profiler/runner/ridgeline_runner/operation_key.py writes it. Absent for any other text: a key comes
 /// from the user's process. Lists nest at most four deep.
 std::optional<OperationCall> parse_call(std::string_view key);
 

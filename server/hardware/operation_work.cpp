@@ -266,7 +266,7 @@ double product_of(const std::vector<std::int64_t>& sizes) {
   return product;
 }
 
-/// Of the result: "d:bfloat16" among the keywords, or that of the first tensor.
+/// Bytes of an element of the result: of "d:bfloat16" among the keywords, or of the first tensor.
 double result_bytes(const OperationCall& call, const TensorShape* first) {
   for (const auto& [name, argument] : call.keywords) {
     const auto* text = std::get_if<std::string>(&argument.value);

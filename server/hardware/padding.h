@@ -36,8 +36,8 @@ struct Padded {
   double high = 1;   ///< with kLeastOfSaving
 };
 
-/// Of the next multiples of 8 and 16 above `size` the one with the least predicted time; nothing where none is
-/// predicted to take less than kWorthPadding of the present time.
+/// The one of the next multiples of 8 and 16 above `size` with the least predicted time; absent where none is predicted
+/// to take less than kWorthPadding of the present time.
 std::optional<Padded> best_padding(std::span<const LinearLayer> layers, std::int64_t size, double cache_bytes);
 
 inline constexpr double kWorthPadding = 0.97;

@@ -12,7 +12,7 @@
 
 namespace ridgeline::hardware {
 
-/// Of the depth, in the near level at once; twice, so that loading and computing overlap.
+/// Columns of the depth in the near level at once; it holds two such steps, so that loading and computing overlap.
 inline constexpr std::int64_t kDepthStep = 8;
 
 /// rows x depth times depth x columns, `batches` times. A convolution is one, too: its rows are the places of the
@@ -26,7 +26,8 @@ struct ProductShape {
   std::string dtype = "float32";
 };
 
-/// Of a key's operation: mm, addmm, bmm, baddbmm and convolutions without groups; nothing for others.
+/// The product that a key's operation computes: mm, addmm, bmm, baddbmm and convolutions without groups; absent for
+/// others.
 std::optional<ProductShape> product_of(const OperationCall& call);
 
 enum class Stage : std::uint8_t { kLoad, kShared, kCompute };  ///< memory to the near level, near level to registers
@@ -41,7 +42,7 @@ struct TileEstimate {
   double last_wave_fill = 1;  ///< units that work in the last wave, of all
   Stage slowest = Stage::kCompute;
 
-  /// Of what all units could compute in the waves, the part that the shape needs.
+  /// The part that the shape needs of what all units could compute in the waves.
   double used() const {
     return useful * (static_cast<double>(waves) - 1 + last_wave_fill) / static_cast<double>(waves);
   }

@@ -89,7 +89,7 @@ ExecutionNode::Type type_of(std::uint64_t node_type) {
   return node_type < kTypes.size() ? kTypes[node_type] : Type::kOther;
 }
 
-/// Of CollectiveCommType.
+/// The kind for a value of CollectiveCommType.
 Kind kind_of(std::uint64_t collective_type) {
   constexpr std::array kKinds = {Kind::kAllReduce,     Kind::kReduce,    Kind::kAllGather, Kind::kGather,
                                  Kind::kScatter,       Kind::kBroadcast, Kind::kAllToAll,  Kind::kReduceScatter,
@@ -129,7 +129,7 @@ bool add_attribute(std::string_view bytes, ExecutionNode& node) {
   return !fields.has_failed();
 }
 
-/// Of a repeated number, packed or not.
+/// Adds the values of a repeated number, packed or not.
 bool add_ids(const WireField& field, std::vector<std::uint64_t>& ids) {
   if (field.is_integer) {
     ids.push_back(field.value);

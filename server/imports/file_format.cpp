@@ -58,7 +58,7 @@ constexpr std::array kFormats = {
 constexpr std::string_view kTarMark = "ustar";
 constexpr std::size_t kTarMarkAt = 257;
 
-/// Of UTF-16 and UTF-32, with a mark at the front or without.
+/// Whether the text is UTF-16 or UTF-32, with a byte order mark or without.
 bool has_wide_characters(std::string_view first) {
   return first.starts_with("\xFF\xFE"sv) || first.starts_with("\xFE\xFF"sv) || first.starts_with("\0\0\xFE\xFF"sv) ||
          (first.size() > 3 && (first[0] == '{' || first[0] == '[') && first[1] == '\0') ||

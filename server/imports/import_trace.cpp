@@ -359,7 +359,7 @@ class Importer {
                         : std::ranges::max_element(used, {}, [](const auto& entry) { return entry.second; })->first;
   }
 
-  /// Of the device that the profile is about.
+  /// Adds the memory of the device that the profile is about.
   MemoryKnown add_memory() {
     device_ = busiest_device();
     find_device();

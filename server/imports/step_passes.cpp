@@ -117,8 +117,7 @@ std::vector<std::uint64_t> batch_times(const Trace& trace, const TrainingMarks& 
   return times;
 }
 
-/// Of the marks within a period, the one that ends a step: what is there least often, and is followed by the longest
-/// time.
+/// The mark within a period that ends a step: the one that occurs least often and is followed by the longest time.
 std::size_t last_of_period(const std::vector<std::uint64_t>& kinds, std::size_t period,
                            const std::vector<std::pair<std::uint64_t, std::uint64_t>>& spans) {
   const auto key = [&](std::size_t place) {

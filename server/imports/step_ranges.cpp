@@ -23,9 +23,9 @@ namespace {
 
 /// What is less often there may repeat by chance.
 constexpr std::size_t kLeastRepeats = 3;
-/// Of the distances of a kernel from itself, in kernels: so many are equal when it is there once per step.
+/// The share of a kernel's distances from its next occurrence, in kernels, that are equal if it runs once per step.
 constexpr double kRegularShare = 0.8;
-/// And its steps together are so much of all kernels.
+/// The share of all kernels that its steps cover together.
 constexpr double kCoveredShare = 0.5;
 constexpr std::size_t kMostOfAName = 80;
 constexpr std::string_view kModule = "nn.Module: ";
@@ -262,7 +262,7 @@ std::optional<FoundSteps> steps_of_kernels(const Trace& trace, const StepEvents&
   const bool on_device = !events.kernels.empty();
   const std::vector<std::uint32_t> work = on_device ? events.kernels : outermost_operations(trace, events);
   const auto [places, period] = once_per_step(trace, work);
-  // Of modules it is known which call others: what repeats is a part of one of them.
+  // Calls between modules are known: what repeats is a part of one of them.
   const bool has_modules = std::ranges::any_of(events.functions, [&](std::uint32_t function) {
     return trace.strings[trace.events[function].name].starts_with(kModule);
   });

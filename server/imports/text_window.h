@@ -58,7 +58,7 @@ class TextWindow {
  private:
   static constexpr std::uint64_t kNothing = std::numeric_limits<std::uint64_t>::max();
 
-  /// Of the buffer, how much is no longer needed.
+  /// Bytes at the buffer's beginning that are no longer needed.
   std::size_t passed();
 
   ByteSource source_;

@@ -293,7 +293,7 @@ void TraceBuilder::add_event(EventKind kind, std::uint32_t thread) {
   trace_.events.push_back(event_);
 }
 
-/// Of a kernel or a copy.
+/// Finishes the fields of a kernel or a copy.
 void TraceBuilder::finish_device_fields() {
   // Up to torch 2.4, and later where no op is linked, that is the correlation again, and an op's only by chance.
   event_.external = event_.external == event_.correlation ? kNoId : event_.external;

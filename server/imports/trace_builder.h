@@ -31,7 +31,7 @@ class TraceBuilder {
   /// A member of the event's "args".
   void set_argument(Field field, std::string_view value);
   void set_argument(Field field, const Number& value);
-  /// Of those that is_list_of_inputs() names, the list as compact JSON.
+  /// Sets a list that is_list_of_inputs() names, as compact JSON.
   void set_inputs(Field field, std::string_view list);
   /// A member of the whole file, or of its "distributedInfo".
   void set_fact(Field field, const Number& value);

@@ -38,8 +38,8 @@ class TraceFiles {
   bool guessed_ = false;
 };
 
-/// Of the packages `code`, as they are imported, those that the trace's `files` are of, and where they are. A package
-/// is recognised where it is installed, or where torch.profiler has cut the path to it.
+/// Those of the packages `code`, named as they are imported, that the trace's `files` belong to, and where they are. A
+/// package is recognised where it is installed, or where torch.profiler has cut the path to it.
 std::vector<analysis::CodePackage> packages_in(const std::vector<std::string_view>& files,
                                                const std::vector<std::string>& code, const TraceFiles& names);
 

@@ -17,7 +17,7 @@ namespace ridgeline::jobs {
 
 namespace {
 
-/// Of one thing of the path: what it is, without its time.
+/// Describes one part of the path, without its time.
 analysis::PathPart path_part(const cluster::JobGraph& job, const cluster::PathShare& share) {
   analysis::PathPart part;
   if (share.collective >= 0) {

@@ -12,7 +12,7 @@
 
 namespace ridgeline::jobs {
 
-/// Of each rank. The error names the rank whose recording is damaged.
+/// The recording of each rank. The error names the rank whose recording is damaged.
 base::Result<std::vector<recording::Recording>> recordings_of(const communication::Job& job);
 
 struct Replayed {

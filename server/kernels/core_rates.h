@@ -34,14 +34,14 @@ struct CoreRates {
   const Level& keeping(double bytes) const { return holding(bytes / 0.75); }
   /// Seconds of a vector instruction, of which as many can begin as multiply-adds.
   double instruction_s() const { return 2 * static_cast<double>(vector_elements()) / flop_per_s; }
-  /// Of float32.
+  /// Elements of float32 in a vector.
   std::int64_t vector_elements() const { return static_cast<std::int64_t>(vector_bytes) / 4; }
 };
 
 /// An error where the device is no processor or was not measured. `threads`: from 1 to the device's compute units.
 base::Result<CoreRates> core_rates(const hardware::Device& device, int threads);
 
-/// Of a cache, for what stays in it; the rest is for what streams through.
+/// The share of a cache for data that stays in it; the rest is for data that streams through.
 inline constexpr double kUsedOfCache = 0.5;
 /// Rows that the processor's prefetchers follow at once.
 inline constexpr std::int64_t kMostStreams = 8;

@@ -20,7 +20,7 @@ constexpr std::int64_t kMostThreads = 1024;
 constexpr std::int64_t kThreadsOfUnit = 512;  // of products: with 128 registers each
 constexpr std::int64_t kElementsOfThread = 4;
 constexpr std::int64_t kMostAcross = 65535;  // blocks down, and layers, of a grid
-// Of the programs of cuda_source.cpp on an H100, tests/gpu/kernels.py: docs/dev/architecture/kernels.md.
+// Measured with the programs of cuda_source.cpp on an H100, tests/gpu/kernels.py: docs/dev/architecture/kernels.md.
 constexpr double kHidingWarps = 16;  // of a multiprocessor, with which its programs reach half of what the tiles allow
 constexpr double kGatherRows = 28;   // of a convolution's tile, that take as long as finding an element of the image
 

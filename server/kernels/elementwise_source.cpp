@@ -26,7 +26,7 @@ constexpr std::string_view kRelu = R"code(
 inline Vector relu(Vector x) { return x < 0.0f ? Vector{} : x; }
 )code";
 
-// Of exp: the polynomial of Cephes' expf. Of tanh and erf: Eigen's rational approximations.
+// exp is the polynomial of Cephes' expf; tanh and erf are Eigen's rational approximations.
 constexpr std::string_view kExp = R"code(
 // 2^n e^r with n an integer and |r| <= log(2) / 2; in two factors, since 2^n may be no normal number.
 inline Vector exp(Vector x) {
@@ -137,7 +137,7 @@ std::string functions(const Expression& expression) {
   return text;
 }
 
-/// Of the operands' names, each written as `form` says, with commas.
+/// The operands' names, each written as `form` says, separated by commas.
 template <typename Form>
 std::string operand_list(const Expression& expression, const Form& form) {
   std::string text;

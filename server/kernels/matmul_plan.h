@@ -14,7 +14,7 @@
 
 namespace ridgeline::kernels {
 
-/// Of images of float32 in NCHW, with square kernels.
+/// A convolution of images of float32 in NCHW, with square kernels.
 struct Convolution {
   std::int64_t channels = 0;
   std::int64_t height = 0;
@@ -42,7 +42,7 @@ struct MatmulShape {
   std::int64_t batches = 1;
   bool bias = false;  ///< of so many columns, added to each row; of a convolution as many rows, added to each column
   bool relu = false;  ///< after that
-  /// Of the right matrices, which are its images' patches; the left one is the same for all: its weights.
+  /// The convolution whose image patches are the right matrices; the left one, the weights, is the same for all.
   std::optional<Convolution> convolution = std::nullopt;
   bool transposed = false;  ///< the right matrix is stored as [columns, depth]: the weight of a linear layer
   bool operator==(const MatmulShape&) const = default;

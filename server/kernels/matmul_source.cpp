@@ -209,7 +209,7 @@ std::string packing_of(const MatmulShape& shape) {
                            : std::string(shape.transposed ? kPackTransposed : kPackColumns);
 }
 
-/// Of one batch.
+/// Elements of the right matrix, or of the image, of one batch.
 std::int64_t right_elements(const MatmulShape& shape) {
   return shape.convolution ? shape.convolution->channels * shape.convolution->height * shape.convolution->width
                            : shape.depth * shape.columns;

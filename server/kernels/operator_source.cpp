@@ -178,8 +178,8 @@ base::Result<std::string> best_source(const MatmulShape& shape, const hardware::
 base::Result<std::string> product_module(const MatmulPlan& forward, const hardware::Device& device, int threads) {
   const MatmulShape& shape = forward.shape;
   MatmulShape of_left{shape.rows, shape.depth, shape.columns, shape.batches};
-  // Of the transposed right matrix: as it is stored where the forward product has it transposed, or else where there is
-  // one of it.
+  // The transposed right matrix is read as it is stored where the forward product has it transposed, and else where
+  // there is only one.
   of_left.transposed = !shape.transposed && shape.batches == 1;
   const MatmulShape of_right = shape.transposed ? MatmulShape{shape.columns, shape.depth, shape.rows}
                                                 : MatmulShape{shape.depth, shape.columns, shape.rows, shape.batches};

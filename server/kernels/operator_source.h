@@ -10,7 +10,7 @@
 
 namespace ridgeline::kernels {
 
-/// Of letters, digits and underscores; different for each operation_text().
+/// A name of letters, digits and underscores; different for each operation_text().
 std::string operator_name(std::string_view operation);
 
 /// A Python module whose function computes what `forward` does, as a custom operator with a gradient: `product`,

@@ -14,7 +14,7 @@ namespace ridgeline::kernels {
 
 enum class Reduction : std::uint8_t { kSum, kMean, kMax };
 
-/// Of a matrix of float32, row by row.
+/// A reduction of a matrix of float32, row by row.
 struct ReductionShape {
   Reduction reduction = Reduction::kSum;
   std::int64_t rows = 0;

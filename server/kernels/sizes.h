@@ -7,7 +7,7 @@ namespace ridgeline::kernels {
 
 inline constexpr std::int64_t kFloatBytes = 4;
 inline constexpr auto kElementBytes = static_cast<double>(kFloatBytes);
-/// Of each operand and of the result: 1 GiB.
+/// Elements of each operand and of the result at most: 1 GiB.
 inline constexpr std::int64_t kMostElements = std::int64_t{1} << 28U;
 
 inline std::int64_t divided_up(std::int64_t size, std::int64_t block) { return (size + block - 1) / block; }

@@ -9,8 +9,8 @@
 
 namespace ridgeline::kernels {
 
-/// Of a source: what it was made for and how it is compiled, its constants (kVector is one), the type Vector,
-/// smaller(). An anonymous namespace is open behind it.
+/// The beginning of a source: what it was made for and how it is compiled, its constants (kVector is one), the type
+/// Vector, smaller(). It leaves an anonymous namespace open.
 std::string beginning(std::string_view operation, bool parallel,
                       const std::vector<std::pair<std::string_view, std::int64_t>>& constants);
 

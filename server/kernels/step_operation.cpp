@@ -21,7 +21,7 @@ using hardware::OperationCall;
 using hardware::TensorShape;
 using Sizes = std::vector<std::int64_t>;
 
-/// Of float32 on the CPU, not empty and no larger than programs can be; else null.
+/// The argument, where it is a tensor of float32 on the CPU, not empty and no larger than programs can be; else null.
 const TensorShape* operand(const OperationCall& call, std::size_t index) {
   const TensorShape* tensor = call.argument(index).tensor();
   const bool is_possible = tensor != nullptr && tensor->dtype == "float32" && tensor->device == "cpu" &&

@@ -94,7 +94,7 @@ struct AnsweredLine {
 };
 using LineCosts = std::map<std::uint32_t, AnsweredLine>;  ///< by line of the profile
 
-/// Of the whole step.
+/// The costs of the file's lines in the whole step.
 LineCosts costs_of_file(const Snapshot& snapshot) {
   LineCosts costs;
   if (snapshot.file() != nullptr) {
@@ -105,7 +105,7 @@ LineCosts costs_of_file(const Snapshot& snapshot) {
   return costs;
 }
 
-/// Of the parts of `node`, on the document's lines that call them.
+/// The costs of the parts of `node`, on the document's lines that call them.
 LineCosts costs_below(const Snapshot& snapshot, const analysis::Node& node) {
   LineCosts costs;
   const auto add = [&](const analysis::Location& place, double ms, std::uint64_t bytes) {
@@ -233,7 +233,7 @@ Json breakdown_json(const Figures& figures, const analysis::Node& node, const Ur
 
 Json line_costs_json(const Snapshot& snapshot, const analysis::Node* node) {
   const analysis::Profile& profile = snapshot.figures()->profile();
-  // Of the step, also for a part of it: a share is of the same thing wherever it is shown.
+  // The step's figures, also for a part of it: a share means the same wherever it is shown.
   const double step = profile.iteration.ms.value;
   const auto peak = static_cast<double>(profile.peak_bytes);
   Json lines = Json::array();

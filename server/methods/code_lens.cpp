@@ -50,7 +50,7 @@ class Lenses {
   std::vector<CodeLens> lenses_;
 };
 
-/// Of a file without providers that trains when it is run.
+/// The lenses of a file without providers that trains when it is run.
 std::vector<CodeLens> script_lenses(const Snapshot& snapshot) {
   source::Span place = *snapshot.source->script;
   place.end = std::min(place.end, place.begin + 1);  // a lens stands at a line; the statement may be the whole program

@@ -87,7 +87,7 @@ DiagnosticSeverity severity_of(analysis::AdviceKind kind) {
   }
 }
 
-/// Of a line that was profiled; nothing where it is in another file, or was changed.
+/// The range of a profiled line; absent where it is in another file, or was changed.
 std::optional<protocol::Range> range_of_line(const Snapshot& snapshot, const Figures& figures,
                                              const analysis::Location& location) {
   const auto line =

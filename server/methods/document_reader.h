@@ -21,14 +21,14 @@
 
 namespace ridgeline::methods {
 
-/// Of one version of a text. Immutable.
+/// What is known of one version of a text. Immutable.
 struct SourceFacts {
   std::uint64_t version = 0;  ///< counts the changes of the text since it was opened, not as the client does
   bool parsed = false;        ///< false: too large, or the parser gave up; the providers are still searched for
   /// Nothing when the file has no provider.
   std::optional<source::EntryPoint> entry_point;
   std::vector<source::Definition> definitions;
-  /// Of a file without providers that trains when it is run: the statement that starts it.
+  /// The statement that starts the training in a file without providers that trains when it is run.
   std::optional<source::Span> script{};
 };
 

@@ -61,7 +61,7 @@ struct Entry {
   bool is_stale() const { return !changed.empty() || failed.has_value(); }
   /// Why: "from before train.py was changed"; empty when they are not.
   std::string stale_reason() const;
-  /// Of the own time of the line at `now`, a place of these figures, from the figures before; null: nothing is known.
+  /// How the own time of the line at `now`, a place in these figures, changed since the last ones; null: not known.
   const compare::TimeChange* change_of(const analysis::Location& now) const;
 };
 
@@ -171,7 +171,7 @@ class Entries {
   /// What a job of the entry asks and reports.
   profiling::JobEvents events_of(const profiling::Target& target, profiling::ProfileQueue::Ticket ticket,
                                  bool editor_vouches, std::function<void(const protocol::Progress&)> progress);
-  /// Of the job that was queued last, to its end.
+  /// Follows the job that was queued last to its end.
   base::Task<ProfileEnd> follow(profiling::ProfileQueue::Ticket ticket, profiling::Target target, bool must_end_soon,
                                 std::vector<protocol::SourceText> open_texts,
                                 base::Task<profiling::ProfileOutcome> job);

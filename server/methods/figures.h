@@ -22,7 +22,7 @@ namespace ridgeline::methods {
 /// Names a file, given by its path, as the client does.
 using UriOf = std::function<std::string(const std::string& path)>;
 
-/// Of one file. Lines count from 1, as in the profile; pointers are into the profile.
+/// The figures of one file. Lines count from 1, as in the profile; pointers are into the profile.
 struct FileFigures {
   const std::string* text = nullptr;          ///< that ran; null: unknown
   std::optional<base::LineIndex> text_lines;  ///< of `text`

@@ -8,8 +8,8 @@
 
 namespace ridgeline::methods {
 
-/// Of a provider's name, a class, a function or a line, in that order. Never waits for a profile; nothing where there
-/// are no figures. `uri_of`: how the client names a file of this machine.
+/// The hover of a provider's name, a class, a function or a line, in that order. Never waits for a profile; absent
+/// without figures. `uri_of`: how the client names a file of this machine.
 std::optional<protocol::Hover> hover(const Snapshot& snapshot, const HoverParams& params, const UriOf& uri_of);
 
 }  // namespace ridgeline::methods

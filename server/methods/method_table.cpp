@@ -156,7 +156,7 @@ base::Task<session::Outcome> predict(Context context, PredictParams params) {
   co_return co_await std::move(prediction);
 }
 
-/// Of an entry with figures, as they are once its text is parsed.
+/// The summary of an entry with figures, once its text is parsed.
 base::Task<session::Outcome> summary_of(const Context& context, const std::string& path) {
   const std::string uri = context.session().uri_of(path);
   const auto make = [&entries = context.entries, &what_if = context.what_if, path,
@@ -170,7 +170,7 @@ base::Task<session::Outcome> summary_of(const Context& context, const std::strin
   return when_parsed(context.workspace, {uri}, make);
 }
 
-/// Of a document, or of a profile: a client learns the profile's id by its document.
+/// The summary of a document, or of a profile: a client learns the profile's id by its document.
 base::Task<session::Outcome> summary(Context context, SummaryParams params) {
   if (params.profile_id.has_value()) {
     const FoundEntry entry = entry_with(context.entries, *params.profile_id);
@@ -509,7 +509,7 @@ Json json_of(const std::optional<Value>& value) {
 }
 
 /// A method about an open document, once it is parsed: `make(snapshot, params)` or `make(context, snapshot, params)`.
-/// Of what is not open the result is empty.
+/// The result is empty for a document that is not open.
 template <typename Params, typename Make>
 auto on_document(const char* name, Make make) {
   const auto run = [make](Context context, Params params) -> base::Task<session::Outcome> {

@@ -22,7 +22,7 @@ namespace {
 
 /// Changes that are made together.
 constexpr std::size_t kMostCombined = 16;
-/// Of one, which may name a module.
+/// Bytes of one change, which may name a module.
 constexpr std::size_t kMostChangeBytes = 1024;
 
 std::string document_in(const Json& json) { return member<protocol::TextDocumentIdentifier>(json, "textDocument").uri; }

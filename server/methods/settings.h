@@ -26,9 +26,9 @@ struct Settings {
   std::vector<std::string> run_arguments;  ///< of a training script that is profiled as it is
   std::string run_folder;                  ///< that it runs in; empty: that of the client which the script is in
   bool profile_on_save = true;
-  /// Of a profile after a save: short, so that the figures are up to date when the user returns to them.
+  /// The time budget of a profile after a save: short, so that figures are up to date when the user returns to them.
   double save_time_budget_seconds = 0.1;
-  /// Within which it ends, as profiling::ProfileRequest::finish_within_seconds has it.
+  /// The time within which it ends, as in profiling::ProfileRequest::finish_within_seconds.
   double save_time_limit_seconds = 10;
   /// Whether the batch size that the user settles on is run in the background.
   bool try_batch_sizes = true;

@@ -87,7 +87,7 @@ class WhatIfFlow {
   /// Likewise, if it is of another profile than the entry's.
   void drop_older(const Entry& entry);
   std::string entry_of(const Workspace& workspace, const std::string& uri) const;
-  /// Of an entry whose figures are of the present texts; null: it has to be profiled first.
+  /// What is known of an entry whose figures are of the present texts; null: it has to be profiled first.
   std::shared_ptr<Known> known(const std::string& entry);
   base::Task<Ready> prepare(Workspace& workspace, std::string entry, protocol::Json params,
                             session::CancelToken cancel);

@@ -65,7 +65,7 @@ class Workspace {
   /// Calls `answer` with a snapshot: at once, or when the text has been parsed. Edits restart the parse: after many of
   /// them `give_up`, if set, is called instead.
   void when_ready(Question question, Answer answer, std::function<void()> give_up = {});
-  /// Of an open Python document; null: there is none.
+  /// The view of an open Python document; null: there is none.
   const SourceView* view(std::string_view uri) const;
   /// From now on the line has a diagnostic; nothing: no line of that job has.
   void show_slow_line(const std::string& job, std::optional<SlowLine> slow);

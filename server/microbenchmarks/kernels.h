@@ -21,7 +21,7 @@ struct Kernels {
   void (*triad)(float* a, const float* b, const float* c, std::size_t count) = nullptr;
 };
 
-/// Of this processor; the same each time.
+/// The kernels for this processor; the same each time.
 const Kernels& kernels();
 
 /// Whether matrices of a type have units of their own (such as AMX), which none of these kernels uses: then its peak is

@@ -69,7 +69,7 @@ std::int64_t times_for_a_window(const Work& work) {
   }
 }
 
-/// Of the calling thread.
+/// Processor time of the calling thread.
 double cpu_seconds() {
   timespec time{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -226,7 +226,7 @@ Figure measured_clock(Measurement& measurement) {
   return {measurement.one(make), Source::kMeasured};
 }
 
-/// Of loads each of which needs the one before, from places in random order, a cache line each.
+/// The latency of dependent loads from places in random order, a cache line each.
 Figure measured_latency(Measurement& measurement, double bytes) {
   constexpr std::size_t kLine = 64 / sizeof(void*);
   const auto lines = static_cast<std::size_t>(bytes / 64);

@@ -132,7 +132,7 @@ ListedTime row_of(const SQLite::Statement& row) {
   return listed;
 }
 
-/// Of a file that somebody else may have made.
+/// Whether a row is sound: it may be from a file that somebody else made.
 bool is_sound(const ListedTime& listed, std::int64_t now_s) {
   const OperationTime& time = listed.time;
   const bool has_time = time.reason.empty();

@@ -15,8 +15,8 @@ using hardware::Argument;
 
 constexpr std::array<std::string_view, 2> kNamespaces = {"aten::", "prims::"};
 
-// Of the arguments of torch's operators: approximations, roundings, reductions, triangles, norms, sides, paddings and
-// interpolations.
+// Values of arguments of torch's operators: approximations, roundings, reductions, triangles, norms, sides, paddings
+// and interpolations.
 constexpr std::array<std::string_view, 40> kSettings = {
     "",         "none",    "tanh",  "trunc", "floor",    "add",     "multiply",  "sum",      "prod",     "mean",
     "max",      "min",     "amax",  "amin",  "L",        "U",       "r",         "reduced",  "complete", "fro",

@@ -14,8 +14,8 @@ namespace ridgeline::profiling {
 /// The change to that batch size.
 protocol::ChangeRequest batch_size_change(int batch_size);
 
-/// Of an answer about batch_size_change(batch_size); nothing where that is not predicted. `answer` is of a step whose
-/// batch size is known.
+/// The prediction in an answer about batch_size_change(batch_size); absent where there is none. `answer` is about a
+/// step whose batch size is known.
 std::optional<analysis::RefinedBatch> refined_batch(const analysis::WhatIf& answer, int batch_size);
 
 /// That batch size alone, and with each change, or two of them, that lets the same samples need less memory.

@@ -6,7 +6,7 @@ namespace ridgeline::profiling {
 
 namespace {
 
-/// Of a Python identifier; other scripts than Latin are left to Python.
+/// Whether `c` can be in a Python identifier; scripts other than Latin are left to Python.
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
 }

@@ -70,7 +70,7 @@ std::vector<ListedStep> listed_steps(const std::vector<protocol::Captured>& capt
   return steps;
 }
 
-/// Of a step listed for a GPU.
+/// A step listed for a GPU, as it would be listed for a device of `kind`.
 ListedStep listed_for(const ListedStep& on_gpu, DeviceKind kind) {
   if (kind == DeviceKind::kGpu) {
     return on_gpu;
@@ -134,7 +134,7 @@ void add_recorded(estimate::KnownOfStep& known, std::size_t operation, const Lis
   }
 }
 
-/// Of a step on a device.
+/// The known times of a step's operations on a device, and elsewhere.
 estimate::KnownOfStep known_of(const KnownSteps& all, std::size_t step, const hardware::Device& device) {
   const std::size_t operations = all.steps[step].operations.size();
   estimate::KnownOfStep known{std::vector<std::optional<ListedTime>>(operations),
@@ -156,7 +156,7 @@ estimate::KnownOfStep known_of(const KnownSteps& all, std::size_t step, const ha
   return known;
 }
 
-/// Of the newest that somebody trained for a device of that name; across devices where `name` is empty. Null: none.
+/// The newest that somebody trained for a device of that name; across devices where `name` is empty. Null: none.
 const Estimators* find_estimators(const std::vector<Estimators>& all, const std::string& name) {
   const auto found = std::ranges::find_if(all, [&](const Estimators& one) {
     return one.devices.empty() == !name.empty() &&

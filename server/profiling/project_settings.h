@@ -13,10 +13,10 @@ struct ProjectSettings {
   std::optional<double> co2_g_per_kwh{};  ///< of the electricity
 };
 
-/// Of the text of a pyproject.toml. Pure. An error is "NAME:LINE:COLUMN: what is wrong and what to write".
+/// Parses the text of a pyproject.toml. Pure. An error is "NAME:LINE:COLUMN: what is wrong and what to write".
 base::Result<ProjectSettings> parse_project_settings(std::string_view text, const std::string& name);
 
-/// Of the project's folder; without a pyproject.toml there are none.
+/// The settings of the project's folder; empty without a pyproject.toml.
 base::Result<ProjectSettings> project_settings(const std::string& project_root);
 
 }  // namespace ridgeline::profiling

@@ -25,7 +25,7 @@ struct RanSources {
 /// Of `paths`: the text of `overlay`, which ran instead of the file, else the file's. Reads files.
 RanSources ran_sources(const std::vector<std::string>& paths, const std::vector<protocol::SourceText>& overlay,
                        const store::Moment& began);
-/// Of own_files(), likewise.
+/// The same for the paths of own_files().
 RanSources ran_sources(const analysis::Profile& profile, const std::vector<protocol::SourceText>& overlay,
                        const store::Moment& began);
 

@@ -48,7 +48,7 @@ class SizeChooser {
  public:
   std::vector<int> operator()(const worker::ChoiceAsked& asked) {
     if (!regimes_.has_value()) {
-      // Of another device the recordings have that device's memory, which no heap serves.
+      // Recordings of another device have that device's memory, which no heap serves.
       regimes_ = asked.device.empty() ? regimes_of_recordings(asked.recorded) : std::vector<analysis::Regime>{};
     }
     analysis::TimingState state{{},

@@ -9,7 +9,7 @@
 
 namespace ridgeline::profiling {
 
-/// Of a file; nothing when it cannot be read, or is larger than any source file.
+/// The text of a file; absent when it cannot be read, or is larger than any source file.
 std::optional<std::string> text_of(const std::string& path);
 
 /// The first of `texts`, as many as an overlay may hold.

@@ -22,7 +22,7 @@ namespace {
 
 constexpr double kNsPerMs = 1e6;
 constexpr const char* kNoTime = "there was no time left";
-/// Of what changes, that a prediction has to have measured.
+/// The least share of what changes that has to be measured for a prediction.
 constexpr double kLeastMeasured = 0.5;
 /// High end over low end: an interval that is wider says nothing.
 constexpr double kWidestInterval = 10;
@@ -31,7 +31,7 @@ constexpr double kTrialRound = 0.05;  ///< seconds
 constexpr double kFewestTrialRounds = 3;
 constexpr double kTrialRounds = 12;
 constexpr double kTrialSteps = 8;  ///< for memory and losses, and to warm up
-/// Of a step that is built anew, besides: measured on small models.
+/// Seconds to build a step anew: measured on small models.
 constexpr double kBuildSeconds = 0.3;
 
 /// From the middle of the step's interval to its ends.
@@ -427,7 +427,7 @@ std::optional<double> seconds_to_try(const analysis::WhatIf& answer, double seco
   if (to_try == 0) {
     return std::nullopt;
   }
-  // Of each side a round has an iteration that is not timed and kTrialRound of others, at least one.
+  // For each side a round has one untimed iteration, and timed ones for kTrialRound, at least one.
   const double round = 2 * (step + std::max(kTrialRound, step));
   const double rounds = std::clamp(seconds / round, kFewestTrialRounds, kTrialRounds);
   return static_cast<double>(to_try) * (kTrialSteps * step + rounds * round + kBuildSeconds) + 2 * kTrialSteps * step +

@@ -52,7 +52,7 @@ std::vector<std::string> operations_of(const std::vector<protocol::Captured>& ca
 std::vector<std::string> operations_that_differ(const protocol::CapturedStep& unchanged,
                                                 const protocol::CapturedStep& changed);
 
-/// Of those, the ones that the table does not know; the others are added to `known`.
+/// Those of `keys` that the table does not know; the others are added to `known`.
 base::Result<std::vector<std::string>> unknown_operations(operations::OperationTable& table,
                                                           const operations::Conditions& conditions,
                                                           const std::vector<std::string>& keys, KnownTimes& known);

@@ -147,7 +147,7 @@ class Breakdown {
     if (depth < options_.max_depth) add_children(node, below, depth + 1);
   }
 
-  /// Of what would be folded, what holds most and much of the memory gets a row, too.
+  /// Moves the nodes that hold most and much of the memory from `folded` to `shown`.
   void show_holders(Nodes& folded, Nodes& shown) const {
     const auto rest = std::ranges::stable_partition(folded, [&](const Node* node) {
       return static_cast<double>(node->peak_bytes) < kMuchMemory * std::max(1.0, static_cast<double>(peak_bytes_));

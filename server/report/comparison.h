@@ -8,7 +8,7 @@
 
 namespace ridgeline::report {
 
-/// Of `options`, the width, the colour and the most lines. Every character from outside is made printable.
+/// Uses the width, the colour and the most lines of `options`. Every character from outside is made printable.
 std::string comparison_text(const compare::Comparison& comparison, const TextOptions& options = {});
 
 /// Everything from outside is escaped, or in a code span.

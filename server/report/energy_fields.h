@@ -43,7 +43,7 @@ void fields(Io& io, protocol::StepEnergy& energy) {
      AtMost{protocol::kMaxEnergyCounters});
 }
 
-/// Of a line, or of other time. Needs context.profile.
+/// The energy of a line, or of other time. Needs context.profile.
 template <typename Io>
 void part_energy(Io& io, double host_ms, double device_ms) {
   const analysis::Profile* profile = io.context.profile;

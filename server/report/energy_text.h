@@ -12,7 +12,7 @@ namespace ridgeline::report {
 /// "12.3 J"; empty where it was not measured.
 std::string energy_text(const analysis::Profile& profile);
 
-/// Of a sample, the power, what the machine takes idle, and CO2; empty likewise.
+/// The energy of a sample, the power, what the machine takes idle, and CO2; empty where it was not measured.
 std::vector<Item> energy_items(const analysis::Profile& profile);
 
 /// What the figure is of, and how much it varied; empty likewise.

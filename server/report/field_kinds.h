@@ -48,7 +48,7 @@ inline constexpr int kMaxDepth = 256;              ///< of objects in objects: m
 
 /// No limit but those of the type.
 struct Default {};
-/// Of a double.
+/// The range of a double.
 struct Number {
   double least = 0;
   double most = std::numeric_limits<double>::infinity();
@@ -57,20 +57,20 @@ struct Number {
 inline constexpr Number kAnyNumber{-std::numeric_limits<double>::infinity()};
 inline constexpr Number kPositive{0, std::numeric_limits<double>::infinity(), true};
 inline constexpr Number kFraction{0, 1.000001};  // the sum of many parts may round up
-/// Of an integer.
+/// The range of an integer.
 struct Whole {
   std::uint64_t least = 0;
   std::uint64_t most = std::uint64_t{1} << 30U;
 };
 inline constexpr Whole kBatchSize{1, 1U << 24U};
 inline constexpr Whole kFromBatchSize{1, std::numeric_limits<int>::max()};
-/// Of a string.
+/// The form of a string.
 struct Text {
   std::size_t least_length = 0;
   const char* pattern = "";  ///< in the schema only
 };
 inline constexpr Text kNotEmpty{1};
-/// Of an array.
+/// The largest size of an array.
 struct AtMost {
   std::size_t items;
 };

@@ -85,7 +85,7 @@ Json energy_json(const Profile& profile, const analysis::LineCost& line) {
   return joules ? Json{{"text", energy(*joules)}, {"joules", *joules}} : Json(nullptr);
 }
 
-/// Of each line of the report, in its order: what else is shown of it.
+/// What the page shows of each line beyond the report's fields, in the report's order.
 Json lines_json(const Profile& profile, const Places& places, const SourceLines& source) {
   Json lines = Json::array();
   for (const analysis::LineCost& line : profile.lines) {

@@ -55,7 +55,7 @@ void exchange_table(Page& page, const PredictedTraining& training) {
   if (buckets.size() > kMostBuckets) page.line(fmt::format("  and {} more", buckets.size() - kMostBuckets));
 }
 
-/// Of the lines of the gradients that close buckets, those with most exposed time.
+/// Lists the lines with most exposed time, among those of the gradients that close buckets.
 void exposed_lines(Page& page, const PredictedTraining& training) {
   std::map<std::string, double> by_line;
   for (const PredictedBucket& bucket : training.buckets) {

@@ -13,7 +13,7 @@ namespace ridgeline::report {
 struct InMs {};
 struct InBytes {};
 
-/// Of a Piece or a PeakPart: how it bends. Absent where it is straight.
+/// The curvature of a Piece or a PeakPart. Absent where it is straight.
 template <typename Io, typename Curve>
 void bends(Io& io, Curve& curve) {
   if (io.has("squareBytes", curve.square != 0)) {

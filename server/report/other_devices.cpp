@@ -27,12 +27,12 @@ const StepOnDevice& step_of(const OtherDevice& device, int batch_size) {
 /// The estimate, or the bound where there is none.
 double ns_of(const StepOnDevice& step) { return step.ns.value_or(step.low_ns); }
 
-/// Of a step; where its batch size is not known, rates and costs are of steps.
+/// Samples of a step; 1 where its batch size is not known: rates and costs are then per step.
 int samples_of(const StepOnDevice& step) { return std::max(1, step.batch_size); }
 
 double per_second(const StepOnDevice& step, double ns) { return ns > 0 ? samples_of(step) * 1e9 / ns : 0; }
 
-/// Of so many samples (or steps), in the currency of the price.
+/// The cost of `samples` samples (or steps), in the currency of the price.
 double cost(const OtherDevice& device, const StepOnDevice& step, double ns, double samples) {
   return *device.price_per_hour / 3600 * samples / samples_of(step) * ns / 1e9;
 }

@@ -82,7 +82,7 @@ void tables(Page& page, const Profile& profile, const SourceLines& source, const
                             line_table(page, profile, places, source, options, layout)};
   std::ranges::move(library_tables(page, profile, places, source), std::back_inserter(all));
   all.push_back(other_table(profile));
-  // Of an imported trace without memory events nothing is known, rather than 0 B of every line.
+  // An imported trace may have no memory events: then nothing is known, rather than 0 B in every line.
   layout.memory = profile.peak_known || std::ranges::any_of(all, [](const Table& table) {
                     return std::ranges::any_of(table.rows, [](const Row& row) { return row.bytes > 0; });
                   });

@@ -17,7 +17,7 @@ std::string speed_up_text(const analysis::SpeedUp& speed_up);
 /// What is predicted of a change, with its interval: one whose sign is not certain is neither a gain nor a loss, but
 /// "unclear: try it (0.96 to 1.03)". Empty: nothing is predicted.
 std::string predicted_text(const analysis::ChangeAnswer& row);
-/// Of what ran: "1.42× faster (1.30 to 1.55)", "no clear change (0.98 to 1.03)".
+/// A measured speed-up: "1.42× faster (1.30 to 1.55)", "no clear change (0.98 to 1.03)".
 std::string measured_text(const analysis::SpeedUp& speed_up);
 std::string tried_text(const analysis::ChangeAnswer& row);
 

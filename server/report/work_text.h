@@ -34,11 +34,11 @@ std::string own_program_text(const analysis::OwnProgram& program, double iterati
 /// That of the line; null where there is none.
 const analysis::OwnProgram* own_program_of_line(const analysis::Profile& profile, const analysis::Location& location);
 
-/// Of a product of matrices on a GPU, how much of it tiles that do not divide the shape and a last wave that is partly
-/// empty leave unused, by hardware::estimate_product(). Empty where that is little, or nothing is known.
+/// How much of a matrix product on a GPU is lost to tiles that do not divide the shape and to a partly empty last wave,
+/// by hardware::estimate_product(). Empty where that is little, or nothing is known.
 std::string tile_text(const analysis::OperationCost& operation, const analysis::WorkDevice& device);
 
-/// Of the whole step, a sentence or more; what is not known, and what to do about it. Empty without a list.
+/// A sentence or more about the whole step; what is not known, and what to do about it. Empty without a list.
 std::string step_work_note(const analysis::Profile& profile);
 
 /// The lines with the most time in operations, and what they attain. Nothing without bounds.

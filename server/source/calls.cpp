@@ -10,7 +10,7 @@ namespace ridgeline::source {
 
 namespace {
 
-// Of one line; lines of a data table may be long.
+// Nodes of one line; lines of a data table may be long.
 constexpr std::size_t kMaxNodes = 100'000;
 
 /// On one line: what Python takes for space becomes one blank or, beside a dot or a bracket, nothing.

@@ -17,12 +17,12 @@ namespace ridgeline::source {
 
 namespace {
 
-// Of a definition, decorators and all: a body may go on for longer, but the signature does not.
+// Limits for a definition with its decorators: a body may go on for longer, but the signature does not.
 constexpr std::size_t kMaxLines = 200;
 constexpr std::size_t kMaxSignatureLines = 40;
 constexpr std::size_t kMaxBytes = 16'384;
 constexpr std::size_t kMaxColumn = 64;
-// Of all attempts at all definitions of a text: parts of them can be as contrived as the whole.
+// The time for all attempts at all definitions of a text: parts of them can be as contrived as the whole.
 constexpr std::chrono::milliseconds kMaxTime{200};
 
 /// What the attempts are measured with.
@@ -92,7 +92,7 @@ std::optional<Binding> binding_in(const Attempts& attempts, std::string text, st
   return std::nullopt;
 }
 
-/// Of the definition's text first all, then what ends with one of its first lines, with a body that says nothing.
+/// Tries the definition's whole text first, then its first lines, more and more of them, with an empty body.
 std::optional<Binding> binding_of_any_part(const Attempts& attempts, std::string_view text, std::size_t offset,
                                            Span name) {
   auto found = binding_in(attempts, std::string(text), offset, name);

@@ -107,7 +107,7 @@ class NumberReader {
     }
   }
 
-  /// Of `parser.add_argument("--batch-size", default=64)`, and click's `option`, for "batch_size".
+  /// `default` in the call `parser.add_argument("--batch-size", default=64)`, or click's `option`, for "batch_size".
   Node option_default(Node call, std::string_view name) const {
     if (!call.is("call") || !is_any_of(called_name(content_, call), {"add_argument", "option"})) {
       return {};

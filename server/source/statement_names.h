@@ -25,7 +25,7 @@ struct StatementNames {
   std::vector<CalledName> calls;  ///< in the order of the text, wherever they stand
 };
 
-/// Of a statement or an expression. Needs no recursion; time in proportion to the node, but for a logarithm.
+/// The names in a statement or an expression. Needs no recursion; time in proportion to the node, but for a logarithm.
 StatementNames names_in(const SourceTree::Content& content, Node node);
 
 /// The first name of `a.b(c)[d].e`: "a"; empty when it begins with something else.

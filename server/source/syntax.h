@@ -30,7 +30,7 @@ class Node {
   bool is_missing() const { return exists() && ts_node_is_missing(node_); }
   /// Whether it contains a syntax error.
   bool has_error() const { return exists() && ts_node_has_error(node_); }
-  /// Of a node that exists.
+  /// The bytes of the node, which must exist.
   Span span() const { return {ts_node_start_byte(node_), ts_node_end_byte(node_)}; }
   Node field(std::string_view name) const;
   std::vector<Node> children() const;
@@ -78,7 +78,7 @@ struct SourceTree::Content {
   std::unique_ptr<TSParser, ParserDeleter> parser{};
   std::unique_ptr<TSTree, TreeDeleter> tree{};  ///< null: nothing can be reused
   ParseState state = ParseState::kUnfinished;
-  // Of the parse in progress:
+  // State of the parse in progress:
   std::optional<std::string> with_line_feeds{};  ///< what is parsed, where it is not `text`
   std::chrono::nanoseconds spent{};
   std::size_t read_bytes = 0;

@@ -408,7 +408,7 @@ class ScriptReader {
     }
   }
 
-  /// Of each block around `last`, below `ancestors[from]`, what is before it; of the module also the definitions after.
+  /// Adds what is before `last` in the blocks around it, below `ancestors[from]`; in a module also later definitions.
   void siblings(const std::vector<Node>& ancestors, std::size_t from, Node last, std::vector<ScriptStatement>& level) {
     for (std::size_t i = from; i < ancestors.size(); ++i) {
       const Node around = ancestors[i];
@@ -462,7 +462,7 @@ class ScriptReader {
                                                                          : std::string_view();
   }
 
-  /// Of a loop around the training loop, as over the epochs.
+  /// Adds the variable of a loop around the training loop, such as the one over the epochs.
   void loop_variable(Node loop, std::vector<ScriptStatement>& level) const {
     const Node target = loop.field("left");
     if (target.is("identifier")) {

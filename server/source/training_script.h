@@ -41,7 +41,7 @@ enum class TrainingForm : std::uint8_t {
   kModelOnly,  ///< there is a model, and nothing that trains it
 };
 
-/// Of a text without syntax errors. Nodes and names are of the tree, which has to outlive it.
+/// The training script in a text without syntax errors. Nodes and names are of the tree, which has to outlive it.
 struct TrainingScript {
   TrainingForm form{};
   std::map<std::string_view, ModelClass> models;

@@ -50,7 +50,7 @@ class ForeignTables {
 
   /// Opens a file as one that nobody writes: neither locks nor journals are looked at. Throws ForeignTablesError.
   explicit ForeignTables(const std::string& path, const ForeignLimits& limits = {});
-  /// Of a file in memory.
+  /// Opens a file in memory.
   static ForeignTables of_bytes(std::string bytes, const ForeignLimits& limits = {});
   ForeignTables(ForeignTables&& other) noexcept;
   ForeignTables(const ForeignTables&) = delete;

@@ -28,7 +28,7 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
   virtual ~Listener() = default;
-  /// Of TCP; 0 for a Unix socket.
+  /// The TCP port; 0 for a Unix socket.
   virtual std::uint16_t port() const { return 0; }
 };
 

@@ -52,7 +52,7 @@ using UserChanges = std::map<std::string, UserChange, std::less<>>;
 
 inline constexpr std::size_t kMaxChangeFileBytes = std::size_t{1} << 20U;
 inline constexpr std::size_t kMaxUserSteps = 256;
-/// Of the tasks that a change written in Python is given: a larger graph is an error.
+/// Tasks that a change written in Python is given at most: a larger graph is an error.
 inline constexpr std::size_t kMaxListedTasks = 500'000;
 
 /// An error names the place in the file and what is wrong there.

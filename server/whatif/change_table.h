@@ -46,7 +46,7 @@ std::string_view argument_of(std::string_view request);
 std::vector<std::vector<std::string>> usual_changes();
 std::vector<std::vector<std::string>> usual_changes_on_traces();
 
-/// Of changes that are made together.
+/// The title, and what has to be done, of changes that are made together.
 std::string title_of(const std::vector<std::string>& requests);
 std::string takes_of(const std::vector<std::string>& requests);
 

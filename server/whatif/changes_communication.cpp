@@ -27,19 +27,19 @@ using graph::TaskId;
 constexpr double kBucketBytes = 25.0 * 1024 * 1024;  ///< of DistributedDataParallel
 constexpr double kSliceBytes = 200'000;              ///< of P3: 50,000 parameters
 constexpr double kDefaultGigabytes = 12.5;           ///< a link of 100 Gbit/s
-/// Of the bandwidth that is named, what gradients get; of one that is assumed.
+/// The share that gradients get of a bandwidth that is named, and of one that is assumed.
 constexpr Guess kNamedBandwidth = {0.7, 0.85, 1.0};
 constexpr Guess kAssumedBandwidth = {0.3, 0.8, 2.0};
-/// Of one message from a device to the next, nanoseconds.
+/// Nanoseconds of one message from a device to the next.
 constexpr Guess kMessageNs = {15'000, 8'000, 3'000};
 /// When a share of backward is over, how much of the gradients is ready: the layers that end backward have less work
 /// for their weights in some models, and more in others. An exponent.
 constexpr Guess kReadiness = {2.0, 1.0, 0.5};
-/// Of gradients, what deep gradient compression sends: 0.1 % of the values, with indices, from every device.
+/// The share of gradients that deep gradient compression sends: 0.1 % of the values, with indices, from every device.
 constexpr Guess kCompressed = {0.02, 0.005, 0.002};
 /// What an all-reduce takes however little it sends, at most nanoseconds: what larger buckets save.
 constexpr Guess kCollectiveNs = {0, 20'000, 60'000};
-/// Of a recorded all-reduce, what sends: the rest waits for the other devices to come to it, once for a bucket.
+/// The share of a recorded all-reduce that sends; the rest, once for a bucket, waits for the other devices to come.
 constexpr Guess kSending = {1, 0.6, 0.2};
 constexpr std::size_t kMostSlices = 2'000;
 

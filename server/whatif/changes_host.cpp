@@ -27,15 +27,15 @@ using graph::TaskId;
 
 /// One launch of a graph in place of all.
 constexpr double kGraphLaunchNs = 10'000;
-/// Of the device's time, in graphs: with more there is nothing left to capture that would count.
+/// The share of the device's time in graphs above which nothing worth capturing is left.
 constexpr double kMostInGraphs = 0.5;
 /// What Python and inputs that are copied into place leave of the host's time.
 constexpr Guess kGraphHost = {0.1, 0.03, 0.0};
-/// Of a batch, what the training process itself has to do when another process loads it.
+/// The share of loading a batch that the training process still does when another process loads it.
 constexpr Guess kReceived = {0.05, 0.02, 0.0};
-/// Of each worker's speed alone, when all work at once.
+/// The share of its speed alone that each worker reaches when all work at once.
 constexpr Guess kWorkerEfficiency = {0.5, 0.75, 1.0};
-/// Of loading in a thread of the training process, what still takes time of its first thread: they share Python's lock.
+/// The share of loading in a thread that still takes time of the process's first thread: they share Python's lock.
 constexpr Guess kSharedLock = {0.6, 0.2, 0.0};
 /// Pageable memory is copied to a pinned buffer first, piece by piece: 3 to 6 GB/s, where pinned memory has 10 to 25.
 constexpr Guess kPinned = {1.3, 2, 4};

@@ -33,9 +33,9 @@ constexpr Guess kElementwiseHalf = {1, 1.4, 2};
 /// two are in backward.
 constexpr Guess kCastsForward = {4, 3, 1};
 constexpr Guess kCastsBackward = {2, 1.5, 0.5};
-/// Of what the usual elementwise kernel takes: a cast moves 6 bytes where that moves 8 or 12, and most are of weights.
+/// A cast's share of the usual elementwise kernel's time: it moves 6 bytes, not 8 or 12, and most casts are of weights.
 constexpr Guess kCastDuration = {0.75, 0.4, 0.2};
-/// Of what the host does per kernel of the step.
+/// A cast's share of what the host does per kernel of the step.
 constexpr Guess kCastOnHost = {1, 0.7, 0.4};
 
 // Every tensor of the optimizer's state is read and written once by one kernel, and by several in turn otherwise.
@@ -157,7 +157,7 @@ struct PatternMatch {
   Selection gone{};     ///< those of the parts that do not stay
 };
 
-/// Of `before`, from `working[at]` on; nothing when a part is missing.
+/// Matches the parts of `before` from `working[at]` on; absent when a part is missing.
 std::optional<PatternMatch> match_pattern(const Graph& graph, const Selection& working, std::size_t at,
                                           const std::vector<std::string>& before,
                                           const std::vector<std::string>& after) {

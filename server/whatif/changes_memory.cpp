@@ -29,7 +29,7 @@ constexpr std::int64_t kLeastBytes = 1 << 20;
 constexpr Guess kHostLink = {6, 11, 22};
 /// How many stashes ahead of its use one is fetched.
 constexpr std::size_t kAhead = 2;
-/// Of a stash, what is left of it encoded: half of float32, with what ReLU needs in a bit.
+/// The share of a stash that is left once it is encoded: half of float32, with what ReLU needs in a bit.
 constexpr double kEncoded = 0.5;
 
 /// A block that forward allocates and backward frees.

@@ -16,15 +16,16 @@ namespace {
 using analysis::PredictedChange;
 using analysis::SpeedUp;
 
-/// Of a time alone that stands for one in the step: at least.
+/// The least spread of a time alone that stands for one in the step.
 constexpr double kLeastSpread = 0.05;
-/// Of the host's time between operations that come or go.
+/// Relative error of the host's time between operations that come or go.
 constexpr double kHostError = 0.25;
-/// Of the time of page faults that come or go: how many threads share them is not observed.
+/// Relative error of the time of page faults that come or go: how many threads share them is not observed.
 constexpr double kPageFaultError = 0.5;
-/// Of a step's time on hosts, above which code of the change works between its operations, and not the listings differ.
+/// The share of a step's time on hosts above which code of the change works between its operations, rather than the
+/// listings being different.
 constexpr double kHooksShare = 0.1;
-/// Two standard deviations, of a spread that is a median of absolute deviations.
+/// Two standard deviations, in median absolute deviations.
 constexpr double kTwoSigma = 2 * 1.4826;
 
 /// `waits_ms`: that it may take longer, besides.
@@ -81,7 +82,7 @@ PeakBytes peaks_by_part(const graph::Graph& graph, const simulate::Schedule& sch
   return allocated;
 }
 
-/// Of each part, the recorded peak changes by as much as the captured one.
+/// The peak when the recorded peak of each part changes by as much as the captured one.
 std::uint64_t changed_peak(const PeakBytes& recorded, const Baseline& baseline, const PartBytes& changed) {
   const std::int64_t above = static_cast<std::int64_t>(baseline.peak_bytes) - *std::ranges::max_element(recorded);
   std::int64_t peak = 0;

@@ -59,7 +59,8 @@ struct PredictedStep {
 base::Result<PredictedStep> predict_step(const ChangeBasis& basis, const protocol::Captured& changed,
                                          const TimeAlone& alone);
 
-/// Of at least one pair of rounds: the median of the pairs' ratios, with the 95 % interval of order statistics.
+/// Describes a trial of at least one pair of rounds: the median of the pairs' ratios, with the 95 % interval of order
+/// statistics.
 analysis::TriedChange describe_trial(const protocol::Tried& tried);
 
 }  // namespace ridgeline::whatif

@@ -23,10 +23,10 @@ using protocol::CapturedStep;
 using protocol::StepPart;
 
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-/// Of the time of an operation that was not measured.
+/// Relative error of the time of an operation that was not measured.
 constexpr double kAssumedError = 0.5;
 
-/// Of an operation's key (operation_key.py).
+/// Whether an operation's key (operation_key.py) has a tensor on a CUDA device.
 bool has_cuda_tensor(const std::string& key) { return key.find(":cuda") != std::string::npos; }
 
 class Retimer {
@@ -91,11 +91,11 @@ class Retimer {
     return knows_page_faults() ? unchanged_.places.computing_ns[before] : unchanged_.places.ns[before];
   }
 
-  /// Of an operation of the unchanged step, and of one of the changed step.
+  /// Nanoseconds of page faults in an operation of the unchanged step, and in one of the changed step.
   double page_faults_before(std::size_t before) const { return unchanged_.places.ns[before] - computing_ns(before); }
   double page_faults_after(std::size_t after) const { return knows_page_faults() ? page_fault_ns(changed_, after) : 0; }
 
-  /// Of an operation of both steps, ns in the changed one; counts what they are more than in the unchanged one.
+  /// Page faults of an operation of both steps, ns in the changed one; counts the difference to the unchanged one.
   double count_page_faults(std::size_t before, std::size_t after) {
     const double ns = page_faults_after(after);
     result_.page_faults_ns += ns - page_faults_before(before);
@@ -154,7 +154,7 @@ class Retimer {
     result_.hooks_ns += has_other_before ? 0 : std::max(0.0, -less_ns);
   }
 
-  /// Of an operation of the changed step.
+  /// The host's time before an operation of the changed step.
   double host_ns_before(std::size_t after) const { return unchanged_.host.before(changed_, after, slower_); }
 
   /// From what is before operation `i`; less than 0: adds to it.
@@ -206,7 +206,7 @@ class Retimer {
     result_.graph.dependencies.push_back({behind_, behind_on_device_, 0});
   }
 
-  /// Of an operation that the unchanged step does not have here: whether a device computes it. `key`: or null.
+  /// Whether a device computes an operation that the unchanged step does not have here. `key` may be null.
   bool is_launched(const std::string* key, const std::string& name) const {
     const LaunchTimes& launches = unchanged_.launches;
     if (key != nullptr && unchanged_.in_step.contains(*key)) {
@@ -258,7 +258,7 @@ class Retimer {
     result_.changed_before_ns += before;
     result_.changed_after_ns += after;
     if (!measured) {
-      // Of an operation that became larger, neither is known whether it takes longer at all nor by how much.
+      // Whether an operation that became larger takes longer at all, and by how much, is not known.
       result_.assumed_ns += std::max(before, after);
       result_.assumed_error_ns += std::max(kAssumedError * std::max(before, after), std::abs(after - before));
     }

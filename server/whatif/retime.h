@@ -23,8 +23,8 @@ struct RetimedStep {
   double assumed_ns = 0;         ///< of changed_after_ns: of operations that were not measured
   double assumed_error_ns = 0;   ///< that these may be wrong by
   double host_ns = 0;            ///< between operations: what went and what came
-  /// Of that, what came before operations that have the same one before them in both steps: code of the change, such as
-  /// hooks. Where a device works, it may wait for the device, which a step that is not computed does not show.
+  /// The part of host_ns before operations that follow the same one in both steps: code of the change, such as hooks.
+  /// Where a device works, it may wait for the device, which a step that is not computed does not show.
   double hooks_ns = 0;
   double page_faults_ns = 0;  ///< more than in the unchanged step, or, below 0, less
   /// How far the ratio of an operation's time in the step to its time alone is from that of its name's, typically: 0.1

@@ -28,7 +28,7 @@ using graph::TaskId;
 constexpr double kNsPerMs = 1e6;
 /// Replays that miss the iteration by more say nothing about it.
 constexpr double kMostReplayError = 0.05;
-/// Of lines and of modules: those with the most time.
+/// The lines and the modules described: those with the most time.
 constexpr std::size_t kMostDescribed = 32;
 /// Tasks that may be simulated for all of them together.
 constexpr std::size_t kMostSimulated = 20'000'000;

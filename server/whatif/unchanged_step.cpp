@@ -22,7 +22,7 @@ constexpr std::size_t kNotCaptured = static_cast<std::size_t>(-1);
 /// A ratio of the time in the step to the time alone that lies outside says that one of them is wrong.
 constexpr double kLeastRatio = 0.2;
 constexpr double kMostRatio = 5;
-/// Of an operation's time, that page faults leave to it: how long these take on several threads is an estimate.
+/// The least share of an operation's time that is not page faults: their time on several threads is an estimate.
 constexpr double kLeastComputing = 0.2;
 
 Ratios ratios_of(const CapturedStep& step, const Places& places, const TimeAlone& alone) {

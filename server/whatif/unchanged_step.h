@@ -71,7 +71,7 @@ struct LaunchTimes {
   std::unordered_set<std::string> on_hosts;  ///< names of operations that hosts computed, and no device
   double usual = 0;
 
-  /// Of the same operation, else of those of its name, else of any. `key`: or null.
+  /// The host's time for the same operation, else for those of its name, else for any. `key` may be null.
   double of(const std::string* key, const std::string& name) const;
 };
 

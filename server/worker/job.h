@@ -77,7 +77,7 @@ class Job {
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
-  /// Of the command.
+  /// The id of the command's process.
   pid_t process() const { return process_; }
   /// In the background: ends the command and all processes of its group. `end` follows within 200 ms.
   void cancel();

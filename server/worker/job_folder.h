@@ -11,7 +11,7 @@ namespace ridgeline::worker {
 /// for another process.
 base::Result<std::string> make_job_folder();
 
-/// Of the socket in it.
+/// The address of the socket in the folder.
 std::string job_address(const std::string& folder);
 
 }  // namespace ridgeline::worker

@@ -23,9 +23,9 @@ namespace {
 
 constexpr milliseconds kTermGrace{100};
 constexpr milliseconds kKillGrace{80};
-/// Of what is left of the time limit, what timing chosen batch sizes may take.
+/// The share of what is left of the time limit that timing the chosen batch sizes may take.
 constexpr double kShareOfLimit = 0.5;
-/// Times the time that a run is to end within.
+/// A run is stopped after this many times the time within which it is to end.
 constexpr double kMostOfFinish = 2;
 /// CHANNEL_LOST of profiler/runner/ridgeline_runner/session.py.
 constexpr int kChannelLost = 71;

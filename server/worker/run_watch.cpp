@@ -48,7 +48,7 @@ ThreadState state_in(const fs::path& folder) {
   return thread;
 }
 
-/// Of a process whose main thread has ended: whether another one goes on.
+/// Whether a thread of a process whose main thread has ended goes on.
 bool has_running_thread(pid_t process) {
   std::error_code problem;
   for (const fs::directory_entry& thread : fs::directory_iterator(folder_of(process) / "task", problem)) {

@@ -35,7 +35,7 @@ struct MemoryUsage {
 /// A segment, for tests and reports. Its blocks tile it, by address.
 struct SegmentView {
   std::vector<CachedBlock> blocks;
-  /// Of the blocks that have memory.
+  /// Bytes of the blocks that are backed by memory.
   std::uint64_t reserved() const;
 };
 

@@ -7,7 +7,7 @@ namespace ridgeline::analysis {
 
 namespace {
 
-/// Of nodes whose forward operation is known: others have no owner.
+/// Whether the piece belongs to a node whose forward operation is known; other nodes have no owner.
 bool is_backward(const HostPiece& piece) {
   return in_backward(piece.key.phase) && piece.key.owner != 0 &&
          (piece.in_operation || static_cast<double>(piece.end - piece.begin) < kShortGapNs);

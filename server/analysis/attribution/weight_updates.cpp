@@ -8,7 +8,7 @@ namespace ridgeline::analysis {
 
 namespace {
 
-/// Of updates, as they are written by hand. An activation in place is none.
+/// The operations of updates written by hand. Activations in place are not among them.
 constexpr std::array kUpdates = {"add_", "sub_", "mul_", "div_", "addcmul_", "addcdiv_", "lerp_", "copy_", "zero_"};
 
 bool is_update(std::string_view name) {

@@ -280,7 +280,7 @@ class BreakdownBuilder {
     return node;
   }
 
-  /// Of a module that one line calls: none.
+  /// The lines that call the module, most time first; empty when there is only one.
   std::vector<Caller> callers_of(const Part& part, const Node& node) const {
     std::vector<Caller> callers;
     std::uint64_t parameter_bytes = node.peak_bytes;

@@ -14,7 +14,7 @@ struct Launches {
   std::size_t graphs = 0;          ///< of CUDA graphs, which are not in `count`
   std::size_t graphs_without = 0;  ///< those of which the recording has nothing that the device did
 
-  /// Of the launches of kernels or of those of graphs, whichever lost more: a graph stands for many kernels.
+  /// The larger of the lost shares of kernel launches and of graph launches: a graph stands for many kernels.
   double lost_share() const { return std::max(share(without_kernel, count), share(graphs_without, graphs)); }
 
  private:

@@ -15,7 +15,8 @@ namespace {
 constexpr double kMargin = 4;
 /// Samples that grow with a greater power of the batch than this grow faster than it.
 constexpr double kFaster = 1.1;
-/// Of what grows faster: the samples may lie so much below the whole power, as where sizes are padded to multiples.
+/// Factor for the upper bound of an allocation that grows faster than linearly: the samples may lie this far below the
+/// whole power, as where sizes are padded to multiples.
 constexpr double kSlack = 1.25;
 
 /// The most that a sample lies off the line through the first and the last.
@@ -103,8 +104,8 @@ bool holds(const Polynomial& polynomial, const std::vector<std::uint64_t>& bytes
          2 * polynomial[2] + 6 * polynomial[3] >= 0;
 }
 
-/// Of what grows outside of the samples with a power of the batch that is greater than 1: that power, by the last two
-/// samples and the two before them, if there are any. Nothing: it does not.
+/// The power of the batch size, greater than 1, with which an allocation grows beyond the samples, from the last two
+/// samples and the two before them, if there are any. Absent: it does not grow so fast.
 std::optional<double> growing_power(const std::vector<std::uint64_t>& bytes, const std::vector<int>& sizes) {
   const auto power = [&](std::size_t right) {
     const double ratio = static_cast<double>(bytes[right]) / static_cast<double>(bytes[right - 1]);

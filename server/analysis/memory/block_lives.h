@@ -12,7 +12,7 @@ namespace ridgeline::analysis {
 
 inline constexpr std::size_t kNoRequest = ~std::size_t{0};
 
-/// Of each request of an allocator model.
+/// When the block of each request of an allocator model is freed; indexed by request.
 struct BlockLives {
   std::vector<bool> freed;  ///< in a later iteration
   /// The request whose block of the previous iteration is freed in its place; itself when it is allocated in the
@@ -22,7 +22,7 @@ struct BlockLives {
   std::vector<std::size_t> leaked;  ///< requests that are made in a later iteration and freed in none
 };
 
-/// Of the model's later iterations. Pure.
+/// The lives of blocks in the model's later iterations. Pure.
 BlockLives lives_of(const AllocatorModel& model);
 
 /// An event of AllocatorEvents and its request.

@@ -66,7 +66,7 @@ Whole first_above(const Curve& later, const Curve& earlier, Whole low, Whole hig
 
 std::vector<EnvelopePiece> upper_envelope(const std::vector<Curve>& curves, int low, int high) {
   std::vector<EnvelopePiece> pieces;
-  // Of those that are the greatest at one place, the one that is greatest later.
+  // Among the curves that are greatest at a place, the one that is greater further on.
   const auto rank = [&](const Curve& curve, Whole x) {
     return std::tuple(curve.at(static_cast<double>(x)), curve.cube, curve.square, curve.slope);
   };

@@ -168,7 +168,7 @@ class HistoryWriter {
   History history_;
 };
 
-/// Of the iteration with the peak.
+/// The history of the iteration with the peak.
 History history_of(const Recording& recording) {
   Replay replay(recording);
   const std::size_t iteration = find_peak(recording, replay).iteration;

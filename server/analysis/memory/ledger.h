@@ -28,7 +28,7 @@ struct Allocation {
   std::uint32_t event() const { return events[sample]; }  ///< of the first sample that has it
 };
 
-/// Of two samples or more.
+/// The allocations of two samples or more.
 struct Ledger {
   std::size_t instants = 0;
   std::vector<Allocation> allocations;

@@ -113,7 +113,7 @@ class Analyser {
     return born && (block.death_event == kNone || block.death_event > peak_.event);
   }
 
-  /// Of DistributedDataParallel, whose reducer makes its buckets without Python code of its own.
+  /// Whether it is a bucket of DistributedDataParallel, whose reducer makes its buckets without Python code of its own.
   bool is_bucket(const Block& block) const {
     const TreeNode node = tree_.of_stack(recording_.memory_node()[block.event]);
     return node != 0 && tree_.traits(tree_[node].code).ddp;

@@ -38,8 +38,8 @@ std::uint64_t total(const LiveMemory& memory) {
   return std::accumulate(memory.bytes.begin(), memory.bytes.end(), std::uint64_t{0});
 }
 
-/// Of each of equal times, the first instant with most alive and the first with least, in order of time; and the first
-/// and the last of all.
+/// For each of several equal intervals of time, the first instant with most memory alive and the first with least, in
+/// order of time; and the first and the last instant of all.
 std::vector<LiveMemory> thinned(const std::vector<LiveMemory>& instants, std::uint64_t end) {
   if (instants.size() <= kMaxInstants) {
     return instants;

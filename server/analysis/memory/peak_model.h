@@ -39,7 +39,7 @@ PeakModel fit_peak_model(std::span<const SampledMemory> samples, const Ledger& l
 /// Pure, O(log pieces). `batch_size` at least 1.
 Measured peak_at(const PeakModel& model, int batch_size);
 
-/// Of the peak's value at a batch size, the bytes of each category. Needs `parts`. Pure.
+/// The bytes of each category in the peak at a batch size. Needs `parts`. Pure.
 std::array<double, kCategoryCount> peak_by_category(const PeakModel& model, int batch_size);
 
 /// The largest batch size, from 1 to `most`, whose peak is at most `bytes`; nothing when none is. Pure.

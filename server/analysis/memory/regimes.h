@@ -14,9 +14,9 @@ inline constexpr double kMappedBytes = 32.0 * 1024 * 1024;
 /// at::parallel_for leaves loops of fewer elements (GRAIN_SIZE, of 4 bytes) to one thread.
 inline constexpr double kThreadedBytes = 32768.0 * 4;
 
-/// Of the blocks that an iteration allocates on the host and whose size grows with the batch, nearly in a line (batches
-/// of graphs or sentences differ): where they reach one of the limits above. `sizes` are the ledger's, ascending. By
-/// from_batch, each once; the costliest 64 up to four times the largest size. Pure.
+/// The batch sizes at which blocks that an iteration allocates on the host reach one of the limits above, for blocks
+/// whose size grows nearly linearly with the batch (batches of graphs or sentences differ). `sizes` are the ledger's,
+/// ascending. Sorted by from_batch, without duplicates; the costliest 64 up to four times the largest size. Pure.
 std::vector<Regime> regimes_of(const Ledger& ledger, const std::vector<int>& sizes);
 
 }  // namespace ridgeline::analysis

@@ -43,7 +43,7 @@ class Process {
   bool settled() const { return settled_; }
 
  private:
-  /// Of each block: its place, its bytes, and the request that it serves. Segments count by their order.
+  /// For each block: its segment's number, its offset there, its bytes, and the request that it serves.
   using State = std::vector<std::array<std::uint64_t, 4>>;
 
   State state() const {

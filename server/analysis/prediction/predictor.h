@@ -73,7 +73,7 @@ struct MeasuredRate {
   int batch_size = 0;
   double samples_per_second = 0;
 };
-/// Of all batch sizes that ran, ascending.
+/// The rates at all batch sizes that ran, ascending.
 std::vector<MeasuredRate> measured_rates(const Predictor& predictor);
 
 /// What the models say of one batch size, from 1 to kMaxBatchSize: each figure where its model can be believed. The

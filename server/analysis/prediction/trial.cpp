@@ -15,9 +15,9 @@ namespace {
 
 /// Part of the memory that a trial may take by the upper end of its prediction.
 constexpr double kMemoryShare = 0.9;
-/// Of a prediction without an interval, since two sampled sizes leave nothing to judge by.
+/// Factor for the upper end of a prediction without an interval: two sampled sizes leave nothing to judge it by.
 constexpr double kUnsure = 1.5;
-/// Of a time without an upper bound, far from what was sampled. The run's own limit ends what takes longer still.
+/// Factor for a time without an upper bound, far from the samples. The run's own limit ends what takes longer still.
 constexpr double kUnboundedTime = 3;
 /// Iterations of a trial: warm-up, recording, six rounds of timing and what goes before them. The reference is also
 /// counted and asked for unused gradients.

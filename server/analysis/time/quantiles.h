@@ -16,8 +16,8 @@ double student_t95(int degrees);
 double normal(double level);
 double student_t(double level, int degrees);
 
-/// Of `count` independent values, sorted, those at this index from either end bound the 95 % confidence interval of
-/// the median: the largest k with P(X <= k) <= 2.5 %, X binomial with p = 1/2. 0 with fewer than six values, which
+/// The index from either end of `count` independent values, sorted, at which values bound the 95 % confidence interval
+/// of the median: the largest k with P(X <= k) <= 2.5 %, X binomial with p = 1/2. 0 with fewer than six values, which
 /// have no such k. Needs one value.
 std::size_t median_rank95(std::size_t count);
 

@@ -11,13 +11,13 @@ namespace ridgeline::analysis {
 double watts(const protocol::StepEnergy& energy);
 double idle_watts(const protocol::StepEnergy& energy);
 
-/// Of an iteration, what the machine takes in that time without the step. At most energy.joules.
+/// The joules that the machine would take in the time of an iteration without the step. At most energy.joules.
 double idle_joules(const protocol::StepEnergy& energy);
 
 /// Nothing where it was not measured, or the batch size is not known.
 std::optional<double> joules_per_sample(const Profile& profile);
 
-/// Of an iteration. Nothing where it was not measured, or the user gave no factor.
+/// Grams of CO2 for an iteration. Absent where it was not measured, or the user gave no factor.
 std::optional<double> co2_grams(const Profile& profile);
 
 /// A part of the iteration, beyond what the machine takes idle: the mean power of the processors and their memory for

@@ -91,7 +91,7 @@ struct Piece {
   double cube = 0;
 };
 
-/// Of pieces by from_batch, the one that holds at a batch size. Needs one piece.
+/// The piece that holds at a batch size; `pieces` are sorted by from_batch. Needs at least one.
 inline const Piece& piece_at(const std::vector<Piece>& pieces, double batch_size) {
   const auto after = std::upper_bound(pieces.begin(), pieces.end(), batch_size, [](double size, const Piece& piece) {
     return size < static_cast<double>(piece.from_batch);
@@ -137,7 +137,7 @@ struct IterationTime {
   int iterations = 0;  ///< timed, uninstrumented
   int warmup_iterations = 0;
   ByPhase by_phase{};  ///< sums to ms.value
-  /// Of ms.value, when no operation ran and no data was loaded: Python, and what it waits for.
+  /// The part of ms.value in which no operation ran and no data was loaded: Python, and what it waits for.
   double between_operations_ms = 0;
 };
 
@@ -257,7 +257,7 @@ struct Kernel {
   double line_ms = 0;  ///< of that line, of `ms`
 };
 
-/// Of OtherCost and of the breakdown: on the device, by no call that is known.
+/// A name in OtherCost and in the breakdown: work on the device for which no call is known.
 inline constexpr const char* kUnaskedDeviceWork = "device work that no known call asked for";
 
 /// One device in the iteration. kernel_ms + copy_ms + idle_ms is the iteration; the lines' device.ms and the other
@@ -273,7 +273,7 @@ struct DeviceTime {
   ByPhase by_phase{};           ///< of kernel_ms + copy_ms
   std::vector<Kernel> kernels;  ///< most time first
   std::optional<std::uint64_t> peak_reserved_bytes;  ///< of the caching allocator; absent where it was not recorded
-  /// Of idle_ms, stretches of more than kLongPause of the iteration in which the host runs no operation.
+  /// The part of idle_ms in stretches, longer than kLongPause of the iteration, in which the host runs no operation.
   double pauses_ms = 0;
   double lost_share = 0;  ///< of the launches: those without a kernel in the recording
 

@@ -52,7 +52,7 @@ struct CommunicationLine {
   double hidden_ms = 0;              ///< it runs, and the thread does not wait
 };
 
-/// Of a rank of a job.
+/// Communication of one rank of a job, in milliseconds per step.
 struct Communication {
   int rank = 0;
   int steps = 0;       ///< recorded by all ranks

@@ -71,7 +71,7 @@ struct Padding {
   double saved_low_ms = 0;
   double saved_high_ms = 0;
 
-  /// Of the last vector of kPaddingVector in a row of `size` elements.
+  /// How full, from 0 to 1, the last vector of kPaddingVector elements is in a row of `size` elements.
   double last_vector_fill() const {
     const std::int64_t rest = size % kPaddingVector;
     return rest == 0 ? 1 : static_cast<double>(rest) / static_cast<double>(kPaddingVector);
@@ -95,7 +95,7 @@ inline constexpr std::size_t kMaxOwnPrograms = 8;
 inline constexpr std::size_t kMaxPaddings = 4;
 inline constexpr std::size_t kMaxPaddedModules = 64;
 
-/// Of an iteration whose operations were listed after everything was measured, found again in the recorded one.
+/// The work of an iteration whose operations were listed after all measurements and matched to the recorded iteration.
 struct StepWork {
   std::string not_listed;            ///< why there is nothing else; empty: they were listed
   int listed = 0;                    ///< operations of the step
