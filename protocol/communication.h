@@ -78,7 +78,7 @@ struct Interval {
   std::int64_t ended_ns = 0;
 };
 
-/// Of one process of the job.
+/// The recording of one process of the job.
 struct RankRecord {
   int rank = 0;
   int world_size = 1;

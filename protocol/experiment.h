@@ -51,8 +51,8 @@ struct CapturedStep {
   std::vector<CapturedOperation> operations;
   /// Before each operation, since the one before it, while they were listed: of the host; empty: not observed.
   std::vector<double> host_ns{};
-  /// Of each operation in the step: what the kernel takes to give it memory that its results are the first to use;
-  /// empty: not observed.
+  /// For each operation in the step: the kernel's time to give it memory that its results are the first to use; empty:
+  /// not observed.
   std::vector<double> page_fault_ns{};
 };
 
@@ -80,7 +80,7 @@ struct Captured {
   int change = 0;                    ///< 0: the unchanged step; else one more than the index in Experiment::changes
   std::string reason;                ///< why the change does not apply; then there is nothing else
   std::optional<CapturedStep> step;  ///< absent also where a change's operations cannot be known without running it
-  /// Of the allocator, with weights and inputs: while each StepPart ran.
+  /// The allocator's peak, with weights and inputs, while each StepPart ran.
   std::array<std::uint64_t, kStepParts> peak_bytes{};
   std::vector<AliveBefore> alive;  ///< likewise
   int batch_size = 0;              ///< samples of a step
@@ -170,7 +170,7 @@ inline constexpr std::size_t kMaxReasonBytes = 1024;
 
 nlohmann::json experiment_json(const Experiment& experiment);
 
-// Of a message's JSON. They throw what parse_worker_message turns into an error.
+// From a message's JSON. They throw what parse_worker_message turns into an error.
 StepListed step_listed_from(const nlohmann::json& message);
 Captured captured_from(const nlohmann::json& message);
 OperationBegins operation_begins_from(const nlohmann::json& message);

@@ -46,7 +46,7 @@ void part(std::string& text, std::string_view pair) {
 
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 bool is_letter(char letter) { return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z'); }
-/// Of a word, as CommonMark's rule for underscores has it; characters beyond ASCII are taken for letters.
+/// Whether it is a letter of a word by CommonMark's rule for underscores; characters beyond ASCII count as letters.
 bool is_word(char letter) {
   return is_digit(letter) || is_letter(letter) || (static_cast<unsigned char>(letter) & 0x80U) != 0;
 }

@@ -22,7 +22,7 @@ struct EnergyCounter {
   double idle_watts = 0;  ///< in a pause before those iterations
 };
 
-/// Of everything that ran on the machine meanwhile.
+/// The energy of everything that ran on the machine during the step.
 struct StepEnergy {
   std::vector<EnergyCounter> counters;  ///< at least one, at most kMaxEnergyCounters; none counts what another counts
   double joules = 0;                    ///< of an iteration, by all counters

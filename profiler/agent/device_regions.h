@@ -37,7 +37,7 @@ struct DeviceRegion {
   std::uint32_t device = 0;
   std::uint16_t thread = 0;
 };
-/// Of the present recording, each thread's in order of time.
+/// The regions of the present recording, in order of time for each thread.
 const std::vector<DeviceRegion>& regions();
 /// How many could not be kept.
 std::uint64_t lost_regions();

@@ -35,7 +35,7 @@ struct InPlace {
   }
 };
 
-/// Of the signal handler, which runs on one thread at a time and is not interrupted by itself.
+/// Used by the signal handler, which runs on one thread at a time and does not interrupt itself.
 PageReader g_pages;
 
 /// Reads what may be gone: null then.

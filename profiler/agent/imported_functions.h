@@ -10,8 +10,8 @@ namespace ridgeline::agent {
 /// aligned pointer, written in one store. Caller: a control function.
 class ImportedFunction {
  public:
-  /// Of the first loaded library whose path ends with `library`. Finds nothing where it imports no such function, or
-  /// where it is not bound through that table: then replace() returns false.
+  /// Looks in the first loaded library whose path ends with `library`. Finds nothing where it imports no such function,
+  /// or where it is not bound through that table: then replace() returns false.
   ImportedFunction(const char* library, const char* name);
 
   /// False when nothing was found, or the system does not let the table be written.

@@ -25,7 +25,7 @@ struct AliveBytes {
   std::uint64_t at = 0;
   std::uint64_t most = 0;
 };
-/// Of each moment, by the events kept since compact_memory(). `moments`: of ticks(), ascending.
+/// One for each of `moments` (ticks(), ascending), by the events kept since compact_memory().
 std::vector<AliveBytes> alive_bytes(const std::vector<std::uint64_t>& moments);
 /// Drops the allocator events of blocks that were released.
 void compact_memory();

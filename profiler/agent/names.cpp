@@ -22,7 +22,7 @@ std::uint64_t word_at(const char* text) {
   return word;
 }
 
-/// Of the length, the beginning, the middle and the end: the engine makes a new name for each node; these are long,
+/// Hashes the length, the beginning, the middle and the end: the engine makes a new name for each node; these are long,
 /// share a prefix, and are looked up every time.
 std::size_t hash_of(const char* name, std::size_t length) {
   constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15ULL;

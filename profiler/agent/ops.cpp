@@ -52,7 +52,7 @@ bool gradients_are_ready(const ThreadBuffer& buffer, recording::Scope scope, std
          node != buffer.backward_node;
 }
 
-/// Of what runs on a device: ranges that the user opened may hold much else.
+/// Whether an op is outermost for work on a device: ranges that the user opened may hold much else and do not count.
 bool is_outermost(const ThreadBuffer& buffer, recording::Scope scope) {
   return scope != recording::Scope::kUser && std::all_of(buffer.open.begin(), buffer.open.end(), [&](const auto& open) {
            return buffer.ops[open.op].scope == recording::Scope::kUser;

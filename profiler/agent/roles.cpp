@@ -70,7 +70,7 @@ void add_role(std::uint64_t time, const void* address, recording::Role kind, std
   }
 }
 
-/// Of torch's DTensor, which has no memory itself, the tensor with this process's part; any other tensor itself. Needs
+/// The tensor with this process's part of torch's DTensor, which has no memory itself; any other tensor itself. Needs
 /// the GIL for a DTensor. It is an attribute in a slot: no Python code runs.
 at::Tensor with_memory(const at::Tensor& tensor) {
   if (!is_wrapper(tensor)) {

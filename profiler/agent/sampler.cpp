@@ -74,7 +74,7 @@ bool same_frames(const RawFrame* a, const RawFrame* b, std::size_t count) {
   return true;
 }
 
-/// Of the calling thread: a handler that had to wait for a processor did not cost the step that time.
+/// Processor time of the calling thread: a handler that waited for a processor did not cost the step that time.
 std::uint64_t cpu_ns() {
   timespec time;
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

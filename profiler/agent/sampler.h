@@ -32,7 +32,7 @@ struct SamplerCounts {
   std::uint64_t cpu_ns = 0;       ///< processor time that it took
   std::uint64_t recorded_ns = 0;  ///< time in which it could be called
 };
-/// Of all recordings of this process. Caller: the thread that runs the iterations.
+/// The counts over all recordings of this process. Caller: the thread that runs the iterations.
 SamplerCounts sampler_counts();
 
 }  // namespace ridgeline::agent

@@ -47,7 +47,7 @@ class KnownObjects {
 
 KnownObjects& known_objects();
 
-/// Of a deeper stack the innermost are read.
+/// Frames that are read of a stack at most: the innermost.
 inline constexpr std::size_t kMaxFrames = 2048;
 
 /// The stacks of one thread. Used by that thread only, except that others may read `nodes()` while it is idle.

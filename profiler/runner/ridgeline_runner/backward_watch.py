@@ -22,8 +22,8 @@ class Backward:
     __slots__ = ("_arguments", "_keywords", "_returns")
 
     def __init__(self, arguments: tuple[Any, ...], keywords: dict[str, Any], returns: bool) -> None:
-        """Of torch.autograd.grad (`returns`) or torch.autograd.backward. Read only when it is asked: every step of a
-        script that is timed makes one."""
+        """Describes a call of torch.autograd.grad (`returns`) or torch.autograd.backward. Reads the arguments only when
+        asked: every step of a script that is timed makes one."""
         self._arguments, self._keywords, self._returns = arguments, keywords, returns
 
     @property

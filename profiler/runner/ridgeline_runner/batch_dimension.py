@@ -16,9 +16,9 @@ class Samples:
 
 
 def samples_in(tensors: Sequence[Any]) -> Samples | None:
-    """Of a batch, or of what a model is called with: the first dimension of the tensors, as far as they agree. Where
-    one is a reshaped view of a whole tensor with more dimensions, that one's first dimension. None without a tensor
-    that has a dimension."""
+    """The samples of a batch, or of what a model is called with: the first dimension of the tensors, as far as they
+    agree. For a reshaped view of a whole tensor with more dimensions, that tensor's first dimension. None without a
+    tensor that has a dimension."""
     nested = {int(tensor.size(0)) for tensor in tensors if tensor.is_nested}
     if len(nested) == 1:
         return Samples(nested.pop())
@@ -50,7 +50,7 @@ def _shape(tensor: Any) -> tuple[int, ...]:
 
 
 def samples_loaded(tensors: Sequence[Any], indices: int | None) -> Samples | None:
-    """Of a batch that a data loader gave. `indices`: how many samples it was made of, where the loader knows that."""
+    """The samples of a batch that a data loader gave. `indices`: how many it was made of, where the loader knows."""
     if indices is not None and indices > 1:
         return Samples(indices)
     found = samples_in(tensors)

@@ -36,7 +36,7 @@ class Parts:
 
     @property
     def samples(self) -> int:
-        """Of one step."""
+        """Samples of one step."""
         return self.batch_size * self.calls
 
     @property

@@ -220,7 +220,7 @@ class Checkpoint(Change):
             module.forward = _checkpointed(module.forward, options)
 
     def options(self) -> dict[str, Any]:
-        """Of torch.utils.checkpoint.checkpoint."""
+        """Keyword arguments for torch.utils.checkpoint.checkpoint."""
         return {}
 
 

@@ -204,7 +204,7 @@ def _backend(group: Any) -> str:
 
 
 def _entries() -> list[dict[str, Any]] | None:
-    """Of torch's flight recorders, as they were called; None: it has none. NCCL has one of its own."""
+    """The entries of torch's flight recorders, in the order of the calls; None: it has none. NCCL has its own."""
     from torch._C import _distributed_c10d as c10d
 
     dumps = [getattr(c10d, name, None) for name in ("_dump_fr_trace_json", "_dump_nccl_trace_json")]

@@ -44,7 +44,7 @@ def _text_of(library: Any, program: ctypes.c_void_p, what: str) -> bytes:
 
 
 def _nvrtc() -> Any:
-    """Of torch's CUDA."""
+    """NVRTC of torch's CUDA."""
     import torch
 
     major = (torch.version.cuda or "").split(".")[0]
@@ -65,7 +65,7 @@ def _check_nvrtc(library: Any, status: int) -> None:
 
 
 def architecture() -> str:
-    """Of torch's current device."""
+    """The architecture of torch's current device."""
     import torch
 
     major, minor = torch.cuda.get_device_capability()
@@ -125,7 +125,7 @@ def by_turns(runs: list[Callable[[], Any]], seconds: float) -> list[list[float]]
 
 
 def _graph(run: Callable[[], Any]) -> tuple[Any, int]:
-    """Of as many calls as are timed together, and their number."""
+    """A graph of as many calls as are timed together, and their number."""
     import torch
 
     for _ in range(3):

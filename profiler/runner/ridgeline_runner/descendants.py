@@ -18,7 +18,7 @@ _PATIENCE_SECONDS = 10.0
 
 
 def threads_on_machine() -> int:
-    """Of all processes; one cheap read. 0 when the system does not report it."""
+    """Threads of all processes; one cheap read. 0 when the system does not report it."""
     try:
         with open("/proc/loadavg", "rb") as file:
             return int(file.read().split()[3].partition(b"/")[2])

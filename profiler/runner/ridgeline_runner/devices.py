@@ -59,7 +59,7 @@ class Device:
         return self._clock.warnings() if self._clock is not None else []
 
     def energy_counters(self) -> Counters:
-        """Of the processors, and of every device that holds parameters."""
+        """The counters of the processors, and of every device that holds parameters."""
         counters = processor_counters(powercap_root())
         for index in self._all:
             counter = EnergyOfDevice(_uuid(index))

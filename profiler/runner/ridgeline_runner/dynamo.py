@@ -94,7 +94,7 @@ def unseen(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _codes_of(module: ModuleType) -> Iterator[CodeType]:
-    """Of the functions and methods that the module defines, and of what is defined in them."""
+    """The code of the functions and methods that the module defines, and of what is defined in them."""
     classes = [one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__]
     for owner in (module, *classes):
         for value in list(vars(owner).values()):

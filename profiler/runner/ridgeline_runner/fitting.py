@@ -105,7 +105,7 @@ class MemoryFit:
             )
 
     def first_half(self, size: int) -> int:
-        """Of a batch size that did not fit: the first of its halves that is predicted to fit."""
+        """The first of the halves of a batch size that did not fit that is predicted to fit."""
         return size // 2 if self._growth is None else first_half_within(size, self._largest(self._growth))
 
     def describe(self, size: int) -> str:

@@ -60,7 +60,7 @@ class Probe:
 
 @dataclass
 class ForwardSamples:
-    """Of one step: of watch() until found()."""
+    """The samples in the forward passes of one step, from watch() until found()."""
 
     roots: dict[int, Any] = field(default_factory=dict)  # modules that the script calls itself, by id
     backwards: int = 0
@@ -238,7 +238,7 @@ def _second_dimension(module: Any, arguments: Any) -> int:
 
 
 def _packed(values: Any) -> Samples | None:
-    """Of sequences of different length that are packed into one tensor."""
+    """The samples in sequences of different length that are packed into one tensor."""
     import torch
 
     arguments, keywords = values

@@ -247,7 +247,7 @@ _OPERATIONS = {"matmul": Product, "conv": Convolution, "elementwise": Elementwis
 
 
 def _rounding_of_sums(magnitude: Any, count: int) -> Any:
-    """Of a sum of so many numbers about sqrt(count) eps times the sum of their magnitudes.
+    """The rounding error of a sum of `count` numbers: about sqrt(count) eps times the sum of their magnitudes.
 
     Higham, "Accuracy and Stability of Numerical Algorithms", section 3.1, with rounding errors that are independent.
     """

@@ -100,7 +100,7 @@ def _below(mount: Path, mounted: str, path: str) -> Path:
 
 
 def _unescaped(text: str) -> str:
-    """Of a table of mounts, where "\\040" is a blank."""
+    """Decodes a field of a table of mounts, where "\\040" is a blank."""
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)
 
 

@@ -19,9 +19,9 @@ class _Call:
 
 
 def chain(models: list[Any], step: Callable[[], None]) -> list[tuple[str, int, bool]]:
-    """Of the modules that follow each other in forward, in that order: the path, the bytes of the output where it is
-    one tensor with a gradient, else 0, and whether the model can be split behind it: no other tensor with a gradient
-    goes from the modules until it to what follows, and no weight is used on both sides. The modules are the model's own
+    """The modules that follow each other in forward, in that order: the path, the bytes of the output where it is one
+    tensor with a gradient, else 0, and whether the model can be split behind it: no other tensor with a gradient goes
+    from the modules until it to what follows, and no weight is used on both sides. The modules are the model's own
     and, in place of an `nn.Sequential` or `nn.ModuleList`, those in it. Runs the step once. Empty for several models or
     too many modules, and where a module is called several times.
     """

@@ -20,7 +20,7 @@ _NO_PERMISSION = 4  # NVML_ERROR_NO_PERMISSION
 
 
 class _NvmlDevice:
-    """Of the library; `_library` is None without it, and for a device that it does not know."""
+    """A device as NVML knows it; `_library` is None without NVML, and for a device that it does not know."""
 
     def __init__(self, uuid: str, library: str) -> None:
         self._handle = ctypes.c_void_p()

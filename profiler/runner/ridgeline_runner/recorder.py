@@ -136,8 +136,8 @@ class Recorder:
         return self._agent.ticks()
 
     def alive_bytes(self, moments: list[int]) -> list[tuple[int, int]]:
-        """Of each moment, ascending, since the last forget_freed(): what was alive on the recorded device then, and the
-        most from then until the next moment."""
+        """For each of the moments, ascending, since the last forget_freed(): the bytes alive on the recorded device
+        then, and the most from then until the next one."""
         return self._agent.alive_bytes(moments)
 
     def set_models(self, positional: tuple[Any, ...], keywords: dict[str, Any]) -> list[tuple[str, Any]]:

@@ -48,7 +48,7 @@ class Sampled:
 
     @property
     def iterations_per_round(self) -> int:
-        """Of the rounds that were timed: all are as long as the first. 0: there is none."""
+        """Iterations of each timed round: all are as long as the first. 0: none was timed."""
         return self.iterations // len(self.round_medians_ns) if self.round_medians_ns else 0
 
     @property
@@ -58,7 +58,7 @@ class Sampled:
 
     @property
     def round_estimate_seconds(self) -> float:
-        """Of the timed iterations of a round and the untimed one before them."""
+        """The estimated time of a round: its timed iterations and the untimed one before them."""
         return (self.per_round + 1) * self.estimate_ns / 1e9
 
     @property

@@ -18,7 +18,7 @@ _MOST_WRAPPERS = 8  # samplers around a BatchSampler, as Accelerate's
 
 
 class BatchSize:
-    """Of each step: what its data loaders gave, and what its forward and backward passes show."""
+    """Finds the batch size of each step from what its data loaders gave and what its passes show."""
 
     def __init__(self, given: int) -> None:
         """`given`: the samples of a step, by the user; 0: they are found."""
@@ -72,7 +72,7 @@ class BatchSize:
                 self.forwards.part_ended(optimizer, closure=closure)
 
     def step_ended(self) -> None:
-        """Of a step that is not watched, or after decide()."""
+        """Ends a step that is not watched, or one after decide()."""
         is_known = self._probe is not None and self._probed_all and self._probed > 0
         rate = self._probed / self._probed_when_watched if is_known else None
         self.samples.step_ended(self._loaded, self._batches, rate)
@@ -144,7 +144,7 @@ def override(sizes: Mapping[int, int], patches: Patches) -> None:
 
 
 def _size_of(sampler: Any) -> int | None:
-    """Of the BatchSampler of torch behind it."""
+    """The batch size of the torch BatchSampler behind it; None: there is none."""
     from torch.utils.data import BatchSampler
 
     for _ in range(_MOST_WRAPPERS):

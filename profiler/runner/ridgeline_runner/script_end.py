@@ -131,7 +131,7 @@ def _catches_exit(kind: ast.expr | None, frame: FrameType) -> bool:
 
 
 def _value_of(name: ast.expr, frame: FrameType) -> Any:
-    """Of a name, or a dotted one of modules; None: it is not known without running code."""
+    """The value of a name, or of a dotted one of modules; None: it is not known without running code."""
     if isinstance(name, ast.Name):
         return frame.f_globals.get(name.id, getattr(builtins, name.id, None))
     if isinstance(name, ast.Attribute):

@@ -571,5 +571,5 @@ def _counted(count: int, noun: str, plural: str = "s") -> str:
 
 
 def _is_rank() -> bool:
-    """Of a job of several processes, which share the machine's counters."""
+    """Whether this is one rank of a job of several processes, which share the machine's counters."""
     return os.environ.get("WORLD_SIZE", "1") != "1"

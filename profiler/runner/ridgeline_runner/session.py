@@ -184,7 +184,7 @@ def _energy(
 
 
 def _length(step: TrainingStep, size: int, reporter: Reporter) -> dict[str, Any] | None:
-    """Of a batch of the size. None, with a warning, where the entry file's length provider does not say."""
+    """The length of a batch of the size. None without a length provider, and, with a warning, where it fails."""
     if step.entry.length_provider is None:
         return None
     try:

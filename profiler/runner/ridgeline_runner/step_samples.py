@@ -67,7 +67,7 @@ class StepSamples:
 
     @property
     def batch_size(self) -> int:
-        """Of most steps, else their mean; 1 where it is unknown."""
+        """The batch size of most steps, else their mean; 1 where it is unknown."""
         sizes = self.by_step()
         if not sizes:
             return self.given or 1

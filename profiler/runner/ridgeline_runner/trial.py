@@ -278,7 +278,7 @@ def _drift(unchanged: list[float], changed: list[float]) -> float | None:
 
 
 def set_seed(seed: int) -> None:
-    """Of torch, of Python's `random`, and of NumPy where it is loaded."""
+    """Seeds torch, Python's `random`, and NumPy where it is loaded."""
     import torch
 
     torch.manual_seed(seed)
