@@ -131,7 +131,7 @@ class Figure:
 
 
 def figure_of(check: dict[str, Any], models: dict[str, Any]) -> Figure:
-    """Of an element of a report's `checks`, with its `models`."""
+    """The figure for an element of a report's `checks`, with its `models`."""
     size = check["batchSize"]
     time, peak = check["predicted"]["timeMs"], check["predicted"]["peakBytes"]
     return Figure(
@@ -150,7 +150,7 @@ def figure_of(check: dict[str, Any], models: dict[str, Any]) -> Figure:
 
 
 def mean_and_worst(errors: Iterable[float | None], digits: int = 1) -> str:
-    """Of those that there are, in percent."""
+    """The mean and the worst of the errors that there are, in percent."""
     known = [abs(error) for error in errors if error is not None]
     if not known:
         return "–"

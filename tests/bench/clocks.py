@@ -59,7 +59,7 @@ def _row(binary: Path, count: int) -> list[str]:
 
 
 def _aligned(binary: Path, folder: Path, job: dict[str, Any], draw: random.Random) -> tuple[float, float, int, int]:
-    """Of drawn clocks, in nanoseconds: the worst error, the widest range; ranges without the truth; orders violated."""
+    """For drawn clocks, in ns: the worst error, the widest range; ranges without the truth; orders violated."""
     folder.mkdir()
     begin = min(start for record in records(job) for _, start, _ in record["iterations"])
     clocks = [_clock(begin, draw) if rank > 0 else (lambda ns: ns) for rank in range(len(job["ranks"]))]

@@ -88,7 +88,7 @@ def run(
 
 
 def _signs(cases: list[Case]) -> tuple[int, int]:
-    """Of pairs that differ in one choice and by more than noise: how often the prediction has the same sign."""
+    """How often the prediction has the right sign, and the pairs that differ in one choice and by more than noise."""
     right = signs = 0
     for i, a in enumerate(cases):
         for b in cases[:i]:
@@ -160,13 +160,13 @@ def attempts(
 
 
 def _busy_seconds() -> float:
-    """Of all processors, in processes of any user."""
+    """Seconds that all processors were busy, in processes of any user."""
     user, nice, system = Path("/proc/stat").read_text().split()[1:4]
     return (int(user) + int(nice) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def _own_seconds() -> float:
-    """Of this process, and of its children that have ended."""
+    """Processor time of this process, and of its children that have ended."""
     used = os.times()
     return used.user + used.system + used.children_user + used.children_system
 

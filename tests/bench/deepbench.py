@@ -27,7 +27,7 @@ Cells = dict[str, str]  # text by column
 
 @dataclass(frozen=True)
 class Description:
-    """Of a GPU without a data sheet here; TechPowerUp's figures."""
+    """A GPU without a data sheet here; TechPowerUp's figures."""
 
     units: int
     clock_hz: float
@@ -56,7 +56,7 @@ DESCRIBED = {
 
 
 def rows_of(path: Path) -> Iterator[Cells]:
-    """Of the first sheet."""
+    """The rows of the first sheet."""
     with zipfile.ZipFile(path) as book:
         shared = ElementTree.fromstring(book.read("xl/sharedStrings.xml"))
         sheet = ElementTree.fromstring(book.read("xl/worksheets/sheet1.xml"))

@@ -68,14 +68,14 @@ def profile(entry: Path, report: Path) -> None:
 
 
 def outcomes(comparison: dict[str, Any]) -> list[str]:
-    """Of every figure: the step first."""
+    """The outcomes of every figure, the step first."""
     parts = [{"time": comparison["step"], "memory": comparison["peak"]}]
     parts += [part for name in ("phases", "categories", "modules", "lines") for part in comparison[name]]
     return [part[kind]["outcome"] for part in parts for kind in ("time", "memory") if part[kind] is not None]
 
 
 def compared(folder: Path, entry: Path) -> Iterator[tuple[bool, bool]]:
-    """Of each comparison, whether it is an alarm, and whether it is undecided about the step."""
+    """For each comparison, whether it is an alarm, and whether it is undecided about the step."""
     before, after = folder / "before.json", folder / "after.json"
     profile(entry, before)
     while True:

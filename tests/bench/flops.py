@@ -18,7 +18,7 @@ EXAMPLES = sorted(path.parent.name for path in (ROOT / "examples").glob("*/entry
 
 
 def rows(probe: Path) -> list[list[str]]:
-    """Of each example: GFLOP by shapes, by torch, and the operators in which they differ."""
+    """A row for each example: GFLOP by shapes, by torch, and the operators in which they differ."""
     found = []
     for name in EXAMPLES:
         counts = count_in_process(name)

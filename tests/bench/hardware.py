@@ -83,7 +83,7 @@ def train(binary: Path, cache: Path, times: dict[tuple[str, str], float]) -> Any
 
 @dataclass(frozen=True)
 class Prediction:
-    """Of a step, in milliseconds."""
+    """The prediction of a step, in milliseconds."""
 
     ms: float
     low: float
@@ -99,7 +99,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Times:
-    """Of an operation, in milliseconds; without `ms` only the roofline is known."""
+    """The times of an operation, in milliseconds; without `ms` only the roofline is known."""
 
     roofline: float
     ms: float
@@ -199,7 +199,7 @@ def print_products(products: list[Timed], predict: Callable[[str, list[str]], li
 
 
 def print_data_parallel(model: Model, gradients: list[int], found: Prediction, probe: Path, table: Table) -> None:
-    """Of one rank that is predicted, against four that were measured."""
+    """Prints four measured ranks beside what follows from the prediction of one."""
     print("### On several GPUs\n")
     high = found.high if found.is_estimate else 0
     spans = predicted(probe, ONE_MACHINE.format(ranks=4, gbit=2400), (found.low, high), (0, gradients))

@@ -178,7 +178,7 @@ def _allocate(place: str, size: int) -> list[str]:
 
 
 def draws(seed: int, rounds: int) -> list[dict[str, Injected]]:
-    """Of each round; in as many rounds as there are sizes, each place gets each size once."""
+    """A draw for each round; in as many rounds as there are sizes, each place gets each size once."""
     source = random.Random(seed)
     offsets = {place: source.randrange(len(SIZES_MS)) for place in PLACES}
     return [

@@ -20,7 +20,7 @@ SIGNS = {"holds": "yes", "doesNotHold": "no", "unknown": "?", "notApplicable": "
 
 
 def rows(binary: Path, seconds: float, cases: list[tuple[str, tuple[str, ...]]]) -> list[list[str]]:
-    """Of each example: the verdicts of observations 1 to 12. Each is profiled for so many seconds of time budget."""
+    """The verdicts of observations 1 to 12 on each example. Each is profiled with a time budget of `seconds`."""
     return [[" ".join((name, *options)), *verdicts(profile(binary, name, seconds, options))] for name, options in cases]
 
 

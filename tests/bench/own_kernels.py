@@ -158,7 +158,7 @@ def measured(binary: Path, operation: str, threads: int, against: tuple[str, ...
 
 
 def is_product(operation: str) -> bool:
-    """Of two matrices: what oneDNN is timed for."""
+    """Whether it is a product of two matrices: only these are timed with oneDNN."""
     return operation.startswith("matmul")
 
 

@@ -114,7 +114,7 @@ def old_convolutions(folder: Path, descriptions: Path, binary: Path) -> Iterator
 
 
 def scaled(probe: Path, times: Times, one: str, other: str) -> list[tuple[float, bool]]:
-    """Of each operation that is scaled, the measured time beside that, in order, and whether it is in the range."""
+    """For each operation that is scaled, measured over scaled time, ascending, and whether it is in the range."""
     keys = [name for name, found in times.items() if one in found and other in found]
     lines = "".join(f"{times[name][one] * 1e6} {name}\n" for name in keys)
     said = subprocess.run([probe, "scale", one, other], input=lines, capture_output=True, text=True, check=True).stdout

@@ -48,7 +48,7 @@ CASES = [
 
 
 def output_of(*command: str | Path) -> str:
-    """Of a command that succeeds."""
+    """The output of a command that succeeds."""
     words = [str(word) for word in command]
     done = subprocess.run(words, capture_output=True, text=True, env=ENVIRONMENT, cwd=SCRIPTS, check=False)
     if done.returncode != 0:
@@ -128,7 +128,7 @@ def same_as_entry_point() -> list[list[str]]:
 
 
 def share_of(report: dict[str, Any], number: int) -> float:
-    """Of a line of mnist_model.py in the step."""
+    """The share of the step in a line of mnist_model.py."""
     lines = (line for line in report["lines"] if line["file"].endswith("mnist_model.py") and line["line"] == number)
     return sum(line["timeMs"]["self"] for line in lines) / report["iteration"]["timeMs"]
 

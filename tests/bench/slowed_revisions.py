@@ -103,7 +103,7 @@ def rows(runs: int) -> list[list[str]]:
 
 
 def check_rows(times: int) -> list[list[str]]:
-    """Of each example and each wait, how many of so many checks had which outcome."""
+    """A row for each example and each wait: how many of `times` checks had which outcome."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
         for name, entry, step in projects(Path(folder)):

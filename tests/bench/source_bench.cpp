@@ -61,7 +61,7 @@ double milliseconds_of(const auto& work) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Of the processor: waiting is none of it.
+/// Processor time of the thread: waiting does not count.
 double milliseconds_of_thread(const auto& work) {
   const auto start = source::processor_time();
   work();

@@ -101,7 +101,7 @@ def predicted(
 
 
 def row(what: str, ranks: int, alone: float, span: tuple[float, float], took: float) -> list[str]:
-    """Of milliseconds."""
+    """A row of the table; the times are in milliseconds."""
     inside = "yes" if span[0] <= took <= span[1] else "no"
     return [what, str(ranks), f"{alone:.0f}", f"{span[0]:.1f} to {span[1]:.1f}", f"{took:.0f}", inside]
 

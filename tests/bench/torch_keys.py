@@ -41,7 +41,7 @@ def convolution(what: str, x: tuple[int, ...], weight: tuple[int, ...], padding:
 
 
 def rowwise(name: str, b: int, h: int) -> str:
-    """Of NeuSight's names; "addu" has one tensor and a number."""
+    """The key for one of NeuSight's names; "addu" has one tensor and a number."""
     x = tensor(b, h)
     if name == "ln":
         return key("native_layer_norm.default", x, [h], tensor(h), tensor(h), 1e-5)

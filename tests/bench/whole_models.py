@@ -99,7 +99,7 @@ def function_keys(name: str, inputs: list[Shape], out: Shape, trains: bool) -> l
 
 
 def keys_of(row: Row, trains: bool) -> list[str]:
-    """Of what computes; views, sizes and embeddings are nothing."""
+    """The keys of operations that compute; views, sizes and embeddings have none."""
     if row["op"] not in ("call_module", "call_function", "call_method"):
         return []
     inputs, out = ast.literal_eval(row["input_shapes"]), list(ast.literal_eval(row["output_shape"]))

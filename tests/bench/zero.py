@@ -102,7 +102,7 @@ def _time_row(model: str, stage: int, predicted: dict[str, float]) -> tuple[list
 
 
 def _real_peaks(binary: Path, model: str, stage: int) -> list[int]:
-    """Of both ranks."""
+    """The peaks of both ranks."""
     torchrun = [str(Path(sys.executable).with_name("torchrun")), "--standalone", "--nproc-per-node", "2"]
     command = [binary, "run", "--python", sys.executable, "--time-budget", "1", "--steps", "4", "--stop"]
     script = [str(SCRIPTS / "zero_rank.py"), str(stage), str(BATCHES[model])]

@@ -41,7 +41,7 @@ void check_intervals(const Json& value) {
 
 void check_answer(const Json& message) {
   namespace code = protocol::error_code;
-  // Of docs/dev/protocol.md, but for an internal one.
+  // The codes of docs/dev/protocol.md, but for an internal one.
   static constexpr std::array<int, 9> kCodes{
       code::kParseError,      code::kInvalidRequest,       code::kMethodNotFound,
       code::kInvalidParams,   code::kServerNotInitialized, code::kRequestFailed,
@@ -75,7 +75,7 @@ class World {
                                 "/home/user/project", project_.string());
     auto profile = report::read_report(report);
     CLAIM(profile.has_value());
-    // Of a run that is still to come, so that no file has changed since.
+    // The run is still to come, so that no file has changed since it began.
     store::Moment began;
     began.system += std::chrono::hours(1);
     began.steady += std::chrono::hours(1);

@@ -73,7 +73,7 @@ def kernels_of_torch(step: Any) -> Counter[str]:
 
 
 def milliseconds(step: Any) -> float:
-    """Of one of ITERATIONS iterations, with nothing attached."""
+    """The time of one of ITERATIONS iterations, with nothing attached."""
     torch.cuda.synchronize()
     start = perf_counter()
     for _ in range(ITERATIONS):

@@ -28,7 +28,7 @@ ALLOWED = 1e-5  # a result's relative error
 
 
 def operations(seed: int) -> list[str]:
-    """Of each kind some: those that a step has, with sizes that are drawn."""
+    """Some operations of each kind that a step has, with random sizes."""
     draw = random.Random(seed)
 
     def size(low: int, high: int) -> int:
@@ -95,7 +95,7 @@ def rank_correlation(pairs: list[tuple[float, float]]) -> float | None:
 
 
 def figures(answer: dict[str, Any]) -> dict[str, Any]:
-    """Of an operation whose programs were run."""
+    """The figures of an operation whose programs were run."""
     programs, library = answer["programs"], answer["libraryNs"]
     run = [program for program in programs if "measuredNs" in program]
     pairs = [(program["predictedNs"], program["measuredNs"]) for program in run]

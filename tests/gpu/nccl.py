@@ -50,7 +50,7 @@ def make_step(world_size: int) -> tuple[Any, Any]:
         optimizer.zero_grad()
         model(x).square().mean().backward()
         optimizer.step()
-        # Of one rank, NCCL launches a kernel for an average only: for a sum there is nothing to do.
+        # With one rank, NCCL launches a kernel for an average only: for a sum there is nothing to do.
         dist.all_reduce(mean, op=dist.ReduceOp.SUM if world_size > 1 else dist.ReduceOp.AVG)
 
     return model, step
@@ -141,7 +141,7 @@ def recorded(world_size: int) -> str:
 
 
 def collective_kernels(recording: Any) -> Iterator[tuple[str, str]]:
-    """Of each kernel of NCCL its name, and the call of torch.distributed that launched it."""
+    """The name of each kernel of NCCL, and the call of torch.distributed that launched it."""
     for kind, name, call in zip(recording.activity_kind, recording.activity_name, recording.activity_call, strict=True):
         kernel = recording.string(name)
         if kind != KERNEL or not (kernel.startswith("nccl") or "oneRankReduce" in kernel):

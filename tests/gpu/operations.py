@@ -348,7 +348,7 @@ def energy(check: Check) -> dict[str, Any]:
 
 
 def rows_of(found: dict[str, Any]) -> list[list[str]]:
-    """Of each step: what was predicted in each way, beside what it took."""
+    """A row for each step: what was predicted in each way, beside what it took."""
     rows = []
     for name, real in (found.get("steps") or {}).items():
         for size, one in real["sizes"].items():

@@ -52,7 +52,7 @@ SMALLER_BATCHES = {
     "vgg11": "1,3",
     "wgan": "1,2",
 }
-# Of a check that compares times.
+# Attempts at a check that compares times.
 ATTEMPTS = 4
 
 

@@ -20,7 +20,7 @@ def read_job(file: Path) -> dict[str, Any]:
 
 
 def recordings_of(file: Path) -> list[bytes]:
-    """Of each rank."""
+    """The recording of each rank."""
     header, rest = _parts(file.read_bytes())
     recordings, at = [], 0
     for rank in json.loads(header)["ranks"]:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 BATCH_SIZE = 2
 
-# Of each model, the outputs of its first call.
+# The outputs of the first call of each model.
 OUTPUTS: dict[str, list[list[tuple[int, ...]]]] = {
     "a3c": [[(2, 6), (2,)]],
     "bert": [[(2, 10, 30_522)]],

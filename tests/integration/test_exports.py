@@ -14,7 +14,7 @@ from conftest import ROOT, ridgeline
 from gpu_trace import GpuTrace
 from jsonschema import Draft7Validator
 
-# Of the npm package, which ./dev installs.
+# The schema in the npm package, which ./dev installs.
 SPEEDSCOPE_SCHEMA = ROOT / "tests/web/node_modules/speedscope/dist/release/file-format-schema.json"
 
 Events = list[dict[str, Any]]

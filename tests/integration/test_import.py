@@ -92,7 +92,7 @@ def test_a_cpu_trace_with_shapes_says_what_its_operations_compute(recorded):
 
 
 def test_lines_of_a_cpu_trace_have_their_texts(recorded, tmp_path):
-    """Of files that have not changed since the trace was written, in the project."""
+    """Only files in the project that have not changed since the trace was written have texts."""
 
     def texts(trace: Path, root: Path) -> dict[int, str]:
         report = imported(trace, "--project-root", root)
@@ -127,7 +127,7 @@ def test_operations_of_a_cpu_trace_are_those_of_key_averages(recorded):
 
 
 def test_times_of_a_cpu_trace_are_those_of_key_averages(recorded):
-    """Of one step alone, since the report shows the step in the middle and key_averages the sum of all."""
+    """Compares one step alone: the report shows the step in the middle, and key_averages the sum of all."""
     trace, figures = recorded
     document = json.loads(trace.read_text("utf-8"))
     steps = [e for e in document["traceEvents"] if str(e.get("name")).startswith("ProfilerStep#") and e["ph"] == "X"]

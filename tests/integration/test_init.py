@@ -246,6 +246,6 @@ def test_what_is_written_has_no_undefined_names() -> None:
     ]
     done = subprocess.run([*ruff, SCRIPTS / "expected"], capture_output=True, text=True, check=False)
     found = [line for line in done.stdout.splitlines() if "F821" in line]
-    # Of `weights`, which no call of the script gives a value, a TODO says so.
+    # No call of the script gives `weights` a value: a TODO says so.
     assert [line for line in found if "library.py" not in line] == []
     assert len(found) == 1, "a name that is missing is found"

@@ -75,7 +75,7 @@ OPERATORS = ("product", "linear", "conv", "elementwise", "reduce")
 
 
 def emitted_operator(folder: Path, operation: str, threads: int) -> Any:
-    """Of as many threads, where there is work for them: one of OPERATORS."""
+    """The emitted operator, one of OPERATORS, for up to `threads` threads, where there is work for them."""
     file = folder / "emitted.py"
     done = ridgeline(
         *("kernel", operation, "--device", device_file(folder), "--top", "1", "--seconds", "0.01"),
@@ -245,7 +245,7 @@ STEP_SCHEMA = json.loads((ROOT / "protocol/step_kernels.schema.json").read_text(
 def test_operations_of_a_step_are_timed_beside_torchs_with_their_strides(
     tmp_path: Path, example_report: Callable[[str], dict[str, Any]]
 ) -> None:
-    """Of a profile whose step is one linear layer: its weight is transposed, as in torch's."""
+    """The profile's step is one linear layer: its weight is transposed, as in torch's."""
     report = copy.deepcopy(example_report("mlp"))
     arguments = ["t:float32:37:1", "t:float32:13,21:21,1", "t:float32:21,37:1,21"]
     key = json.dumps(["aten::addmm.default", arguments, {}], separators=(",", ":"))

@@ -165,7 +165,7 @@ def test_random_numbers_are_those_of_the_unchanged_step(entry: EntryPoint) -> No
 
 
 def counts(entry: EntryPoint, *requests: str) -> tuple[int, int]:
-    """Of a step: its matrix products, and how often relu runs."""
+    """Counts in a step: its matrix products, and how often relu runs."""
     parts = changes.build(entry, list(requests), entry.batch_size)
     log = operation_log.log_step(lambda: parts.function(*parts.inputs), {})
     names = list(log.names)

@@ -356,7 +356,7 @@ def test_page_faults_are_those_of_results_that_use_memory_first() -> None:
 
 
 def listed_in_place(step) -> dict:
-    """Of a step that a script takes by itself."""
+    """Lists a step that a script takes by itself."""
     own = OwnStep()
     own.begin()
     step()

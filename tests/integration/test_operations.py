@@ -137,7 +137,7 @@ def test_operations_are_measured_on_another_machine(linear_entry: Path) -> None:
 
 
 def test_estimators_are_trained_with_torch_and_tested_on_held_out_times(tmp_path: Path) -> None:
-    """Of times that a law gives, so that the errors are known: 2 µs + 0.1 ns for each multiplication."""
+    """The times follow a law, so that the errors are known: 2 µs + 0.1 ns for each multiplication."""
     schema = Draft202012Validator(json.loads((ROOT / "protocol/training.schema.json").read_text("utf-8")))
     sizes = [(8 + 7 * i % 61, 9 + 11 * i % 67, 10 + 13 * i % 71) for i in range(60)]
     rows = [f"{m},{n},{k},{2000 + 0.1 * m * n * k}" for m, n, k in sizes]

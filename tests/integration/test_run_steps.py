@@ -73,7 +73,7 @@ def test_a_step_for_each_batch(tmp_path: Path) -> None:
 
 
 def test_a_step_for_each_time_that_a_line_runs(tmp_path: Path) -> None:
-    """Of a script that updates its parameters itself: nothing else would say where a step ends."""
+    """For a script that updates its parameters itself: nothing else would say where a step ends."""
     script = write(tmp_path, WITHOUT_OPTIMIZER)
     number = number_of(script, "x = torch.randn")
     report = report_of(script, options=("--step-boundary", f"{script}:{number}", *STOP))

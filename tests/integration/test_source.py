@@ -306,7 +306,7 @@ def definitions_of(body: list[Any], prefix: str = "") -> list[list[Any]]:
 
 
 def test_definitions_are_those_of_python() -> None:
-    """Of a part of the standard library, and of torch's modules."""
+    """Compares with a part of the standard library, and torch's modules."""
     import torch
 
     library = Path(sysconfig.get_path("stdlib"))

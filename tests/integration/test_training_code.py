@@ -19,7 +19,7 @@ Report = dict[str, Any]
 
 @dataclass
 class Reports:
-    """Of the entry points of this folder, each made when it is first asked for."""
+    """The reports of the entry points of this folder, each made when first asked for."""
 
     made: dict[str, Report] = field(default_factory=dict)
 

@@ -301,7 +301,7 @@ def test_changes_of_the_step_and_of_its_graph_combine(entry: Path) -> None:
     # Four devices and recomputation; the interval is as wide as either's alone at least.
     assert both["predicted"]["speedUp"]["value"] < alone["value"]
     assert both["predicted"]["peakBytes"] < rows["checkpoint"]["predicted"]["peakBytes"]
-    # Of a model with other parameters it is not known how large the gradients are.
+    # With other parameters it is not known how large the model's gradients are.
     frozen = by_change(what_if(entry, *changes_of("freeze:stem", "data-parallel:4,10")))
     assert "how large the gradients are" in frozen["freeze:stem+data-parallel:4,10"]["reason"]
 

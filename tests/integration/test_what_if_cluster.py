@@ -88,7 +88,7 @@ def test_a_job_of_1024_ranks(tmp_path: Path) -> None:
     assert 0 < weights["peakBytes"] < small["peakBytes"], "of 1,024 shards, one"
     assert weights["peakBytes"] < state["peakBytes"] <= small["peakBytes"]
     assert state["gathersMs"] > 0 == small["gathersMs"]
-    # Of one unit, twice; Gloo's gather takes 0.65 of an all-reduce.
+    # One unit, gathered twice; Gloo's gather takes 0.65 of an all-reduce.
     all_reduce = large["communicationMs"] - large["buffersMs"]
     assert sharded[3]["gathersMs"] == pytest.approx(2 * 0.65 * all_reduce)
     assert 0 < job["seconds"] < 60

@@ -58,7 +58,7 @@ class Host:
 
     @property
     def options(self) -> list[str]:
-        """Of `ridgeline remote`."""
+        """Options for `ridgeline remote`."""
         return [f"--ssh-option={option}" for option in self.ssh_options]
 
     @property

@@ -41,7 +41,7 @@ test('a change is asked about, tried and applied, and the next profile makes the
   assert.match(await figure(fused, 'peak').innerText(), /^[\d.]+ [KMG]iB \(.+\)$/);
   await fused.getByText('Takes fused=True for the optimizer').waitFor();
   assert.equal(await figure(fused, 'tried').count(), 0);
-  // Of convolutions there are none: why that change is left out is folded.
+  // The model has no convolutions: the reason why that change is left out is folded.
   const others = section(window).locator('details');
   if (await others.isVisible()) {
     await others.locator('summary').click();

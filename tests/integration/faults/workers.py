@@ -21,7 +21,7 @@ fault = adds_to(FAULTS)
 
 SIGNALS = ["SIGKILL", "SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGTERM", "SIGALRM"]
 BOMBS = ("fork bomb", "threads")  # take their time
-# Of the tables, what an editor can hold as a text.
+# The rows of the tables that an editor can hold as a text.
 ROWS = {
     name: bad
     for name, bad in {**RUNNER, **DAEMON}.items()
@@ -42,7 +42,7 @@ def settings_of(bad: Bad) -> dict[str, Any]:
 
 
 def kind_of(answer: dict[str, Any]) -> str:
-    """Of the failure, else its code; "" where there is none."""
+    """The kind of the failure, else its code; "" where there is none."""
     error = answer.get("error")
     assert error is None or error["code"] in CODES, answer
     return error.get("data", {}).get("kind", str(error["code"])) if error else ""

@@ -86,7 +86,7 @@ class Recorded:
     log: Path
 
     def judge(self) -> Checker:
-        """Of all that has been said until now."""
+        """Checks everything said until now."""
         checker = Checker()
         for line in self.log.read_text().splitlines():
             entry = json.loads(line)

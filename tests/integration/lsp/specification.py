@@ -23,7 +23,7 @@ NULL_BUT_THERE = {"documentSelector", "processId", "rootUri", "version"}
 
 @cache
 def members(structure: type) -> dict[str, tuple[Any, attrs.Attribute[Any]]]:
-    """Of a structure: the name in JSON → its type and its attribute."""
+    """The members of a structure: the name in JSON → its type and its attribute."""
     hints = typing.get_type_hints(structure, vars(types))
     return {json_name(field.name): (hints[field.name], field) for field in attrs.fields(structure)}
 
@@ -148,7 +148,7 @@ def is_unsigned(field: attrs.Attribute[Any]) -> bool:
 
 
 def params_type(method: str) -> Any:
-    """Of a request or notification."""
+    """The type of the parameters of a request or notification."""
     return typing.get_type_hints(types.METHOD_TO_TYPES[method][0], vars(types)).get("params", type(None))
 
 

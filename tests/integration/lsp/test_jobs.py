@@ -21,7 +21,7 @@ def test_a_rank_that_loads_its_data_slowly_is_named_at_its_line(tmp_path: Path, 
     folder = tmp_path / "job"
     folder.mkdir()
     script, file = script_of(folder, DDP, slow=0.002), folder / "slow.ridgeline-job"
-    # Of eight steps, one in which the other rank was preempted is enough for nothing to be claimed.
+    # With eight steps, one in which the other rank was preempted suffices for the job to claim nothing.
     done = run_job(script, 150, "--steps", "24", "--job", str(file), budget=1)
     assert done.returncode == 0, done.stderr
     line = number_of(script, "time.sleep(")

@@ -94,7 +94,7 @@ def shown(messages: list[tuple[str, dict[str, Any]]], tidy: Callable[[str], str]
 
 
 def outline(text: str) -> list[str]:
-    """Of a transcript: its steps, and the kinds of messages in each."""
+    """The outline of a transcript: its steps, and the kinds of messages in each."""
     lines: list[str] = []
     for step in re.split(r"(?m)^## ", text)[1:]:
         kinds = set(re.findall(r"(?m)^([→←] (?:answer to )?[\w/$]+)", step))

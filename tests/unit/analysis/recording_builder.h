@@ -40,7 +40,7 @@ inline constexpr Frame kUnpackHook{"/env/site-packages/torch/utils/checkpoint.py
 inline constexpr Frame kOptimizer{"/env/site-packages/torch/optim/sgd.py", "step", 100};
 inline constexpr Frame kLoader{"/env/site-packages/torch/utils/data/dataloader.py", "__next__", 600};
 inline constexpr Frame kLibrary{"/env/site-packages/torch/nn/functional.py", "linear", 20};
-/// Of another package than torch, which installs in the same folder.
+/// A file of a package other than torch, which installs in the same folder.
 inline constexpr std::string_view kNetFile = "/env/site-packages/nets/net.py";
 
 struct Op {
@@ -55,7 +55,7 @@ struct Op {
   std::uint16_t thread = 0;          ///< index
 };
 
-/// Of thread 0 unless another is named.
+/// A call on thread 0 unless another is named.
 struct DeviceCall {
   recording::Call kind = recording::Call::kLaunch;
   std::uint64_t start = 0;

@@ -24,7 +24,7 @@ std::string problem(const std::string& rows) {
   return parsed ? "" : parsed.error().message();
 }
 
-/// Of profiles of 100 ms and 5,000 bytes, within ± 1 %.
+/// The findings for profiles of 100 ms and 5,000 bytes, within ± 1 %.
 std::vector<Finding> findings(const std::string& rows, double slower = 1) {
   const auto parsed = parse_budgets(kTable + rows, "pyproject.toml");
   EXPECT_TRUE(parsed.has_value());

@@ -153,7 +153,7 @@ TEST(PipelineStep, RanksThatWaitLeaveTheirMachineToTheOthers) {
   EXPECT_EQ(ns(apart, 1.5), 300 * 5) << "each has a machine of its own";
 }
 
-/// Of random stages, no step is shorter than its slowest stage's work or the way of one micro-batch through all.
+/// With random stages, no step is shorter than its slowest stage's work or the way of one micro-batch through all.
 TEST(PipelineStep, KeepsItsBoundsForRandomStages) {
   std::mt19937_64 random(7);
   const auto draw = [&](int most) { return static_cast<double>(std::uniform_int_distribution<int>(0, most)(random)); };

@@ -93,7 +93,7 @@ TEST(PredictJob, HidesWhatBackwardIsLongEnoughFor) {
 TEST(PredictJob, BeginsABucketBeforeTheOneBeforeItIsOver) {
   const Step step(4, kMiB);
   Cluster cluster = two_ranks(3, 0);
-  // Of four at once each takes 2 ms of the link, and 1 ms more until it is over.
+  // Each of four at once takes 2 ms of the link, and 1 ms more until it is over.
   for (AllReduceTime& time : cluster.measured) {
     const double ns = 8 * time.ns.value / 3;
     time.four_ns = analysis::Measured{ns, ns, ns};
@@ -188,7 +188,7 @@ TEST(PredictJob, ShardsOnDevicesWhatTheStageOfZeroSays) {
   EXPECT_NEAR(training(1).step_ms.value, 10 + 16 + 3 + 1 + 12, 1e-2);
   // The last bucket is only scattered, and half of an all-reduce gathers.
   EXPECT_NEAR(training(2).step_ms.value, 10 + 16 + 1.5 + 1 + 6, 1e-2);
-  // Of four units the first is gathered before forward, the others meanwhile; and each once more in backward.
+  // The first of four units is gathered before forward, the others meanwhile; and each once more in backward.
   const analysis::PredictedTraining third = training(3);
   EXPECT_NEAR(third.step_ms.value, 10 + 16 + 3 + 1 + 1.5, 1e-2);
   EXPECT_NEAR(third.gathers_ms, 12, 1e-6);

@@ -113,7 +113,7 @@ TEST(ShardedPeak, GradientsThatStayDoNotTellHowFarBackwardIs) {
   EXPECT_GE(sharded_peak(memory, sharding).high, told + 4);
 }
 
-/// Of random steps: the ends are in order, a rank of many has at most what one of few has, and at least its shards and
+/// In random steps, the ends are in order, a rank of many has at most what one of few has, and at least its shards and
 /// what is not sharded.
 TEST(ShardedPeak, KeepsItsBoundsForRandomSteps) {
   std::mt19937_64 random(16);

@@ -17,7 +17,7 @@ using whatif::Bound;
 /// Steps of 795 us: buckets of 1 and 4 kB after 200 and 300 us, which take 20 and 50; then the optimizer, 440 us.
 RecordedJob job_of_795_us() { return *DdpJob({{200, 300}, {1000, 4000}, {1, 1}}).made(); }
 
-/// Of the second step: it begins with what the first one ended with.
+/// The time of the second step, which begins with what the first one ended with.
 std::int64_t step_us(const base::Result<RecordedJob>& job) {
   EXPECT_TRUE(job) << job.error().message();
   const auto replayed = replay(*job);

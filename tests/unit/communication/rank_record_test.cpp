@@ -109,7 +109,8 @@ TEST(TraceRank, NamesBucketsAndLines) {
 }
 
 TEST(TraceRank, WaitsFromTheLastOperationToTheResult) {
-  // Of the first bucket from the end of the last node, of the second from the copy, of the metric by Work.wait().
+  // The waits of the first bucket, from the end of the last node; of the second, from the copy; and of the metric's
+  // Work.wait().
   EXPECT_THAT(waits(Story().traced()), ElementsAre(180, 70, 80));
 }
 

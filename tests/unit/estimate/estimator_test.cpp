@@ -35,7 +35,7 @@ std::vector<ListedTime> matrices() {
   return rows;
 }
 
-/// Of mm: 100 ns + 2 · m · k · n, and a correction of the kind that `kind` says: log 2 in both.
+/// A model of mm: 100 ns + 2 · m · k · n, and a correction of the kind that `kind` says: log 2 in both.
 std::string trained(const std::string& kind) {
   return R"({"models":[{"kind":")" + kind + R"(","low":-0.1,"high":0.2,
     "errors":{"product":0.3,"trees":0.2,"mlp":0.1},

@@ -7,7 +7,7 @@
 namespace ridgeline::hardware {
 namespace {
 
-/// Of a warp whose threads are `stride` bytes apart.
+/// The addresses of a warp whose threads are `stride` bytes apart.
 std::vector<std::int64_t> strided(std::int64_t stride) {
   std::vector<std::int64_t> addresses;
   for (std::int64_t i = 0; i < kWarpThreads; ++i) {

@@ -84,7 +84,7 @@ TEST(OperationWork, ElementsReductionsAndData) {
   const OperationWork rows = work(R"(["aten::embedding.default",["t:float32:50000,64:64,1","t:int64:3,2:2,1"],{}])");
   EXPECT_EQ(rows.read_bytes, 6 * 64 * 4 + 6 * 8);
   EXPECT_EQ(rows.written_bytes, 6 * 64 * 4);
-  // Of each row one element is picked; the gradient is filled, and the probabilities are not read.
+  // One element of each row is picked; the gradient is filled, and the probabilities are not read.
   const OperationWork loss =
       work(R"(["aten::nll_loss_forward.default",["t:float32:512,50257:50257,1","t:int64:512:1",null,1,-100],{}])");
   EXPECT_EQ(loss.bytes(), 512 * (4 + 8));

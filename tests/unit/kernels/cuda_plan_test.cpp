@@ -68,7 +68,7 @@ TEST(CudaPlan, ChainsTakeAsLongAsTheirBytes) {
   const auto chain = cuda_plans("elementwise 4096 1024 = x * y + b[1024]");
   ASSERT_EQ(chain.plans.size(), 1U);
   EXPECT_DOUBLE_EQ(chain.plans[0].ns, 4 * (3 * 4096 * 1024 + 1024) / memory * 1e9);
-  // Of the tiles the narrowest has most blocks: 32 of 80 multiprocessors read.
+  // The narrowest tile has most blocks: 32 of 80 multiprocessors read.
   const auto reduction = cuda_plans("reduce sum 4096 256 dim 0");
   EXPECT_DOUBLE_EQ(reduction.plans[0].ns, 4 * (4096 * 256 + 256) / memory * 80 / 32 * 1e9);
   EXPECT_EQ(reduction.plans[0].tile_columns, 8);

@@ -93,7 +93,7 @@ TEST(TimeCsv, RefusesTimesInAnotherUnit) {
   EXPECT_THAT(refusal(slow, options), HasSubstr("is the unit right?"));
 }
 
-/// Of float16, half a millisecond is right.
+/// Half a millisecond is right for float16.
 TEST(TimeCsv, RefusesTimesOfAnotherType) {
   CsvOptions options = matmul();
   options.device = "NVIDIA A100-SXM4-40GB";

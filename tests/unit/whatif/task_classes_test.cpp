@@ -8,7 +8,7 @@
 namespace ridgeline::whatif {
 namespace {
 
-/// Of the operation that it is in, or of the next one around that which tells.
+/// A task has the class of its operation, or of the next one around it that determines one.
 TEST(TaskClasses, AreThoseOfTheOperationsAroundThem) {
   graph::Graph graph;
   graph.names = {"", "aten::mm", "own"};

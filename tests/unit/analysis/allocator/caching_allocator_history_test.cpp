@@ -55,7 +55,7 @@ TEST_P(RecordedHistory, IsReservedForAsOnTheDevice) {
     }
   }
   EXPECT_GT(requests, 500U);  // the last line, "peak", has left its two figures
-  // Of free blocks of one size the lowest address is taken, which the history does not have: the rest of a block that
+  // The free block of a size at the lowest address is taken, which the history does not have: the rest of a block that
   // is not split, of up to 1 MiB, may then be another one.
   EXPECT_NEAR(static_cast<double>(allocator.peak().allocated), static_cast<double>(first), 1 << 20);
   EXPECT_EQ(allocator.peak().reserved, second);
