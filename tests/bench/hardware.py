@@ -1,6 +1,6 @@
 """Times on GPUs that nobody measured, against NeuSight's tables: `./dev bench hardware --data FOLDER`.
 
-The split is in docs/dev/other_gpus.md.
+The split is in docs/dev/architecture/estimators.md.
 """
 
 from __future__ import annotations

@@ -1,11 +1,17 @@
-"""`./dev bench [NAME...]`: runs the benchmarks and prints their tables as Markdown, for docs/dev/benchmarks.md."""
+"""`./dev bench [NAME...]`: runs the benchmarks and prints their tables as Markdown.
+
+With `--keep` it writes them to docs/dev/results, and docs/dev/accuracy.md and docs/dev/performance.md from these.
+"""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import datetime
 import os
 import platform
 import random
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -29,11 +35,13 @@ import observed
 import operation_timers
 import own_kernels
 import padding
+import pages
 import pipeline
 import plain_loops
 import public_scripts
 import remote
 import reserved
+import results
 import roofline
 import scaled_times
 import script_runs
@@ -53,7 +61,7 @@ from own_speed import (
     bench_source,
     newest_agent,
 )
-from shared import BENCHES, BINARY, ROOT, run_json, table
+from shared import BENCHES, BINARY, ROOT, Copied, commit, machine, run_json, table
 from traces import bench_import, bench_replay, bench_what_if_traces
 
 
@@ -411,9 +419,37 @@ WITH_ARGUMENTS = (
 )
 
 
+def keep(name: str, printed: str) -> None:
+    """Writes the result file of a benchmark that has run, and the pages; nothing where it was skipped."""
+    if not results.tables_of(printed):
+        print(f"{name} printed no table: nothing is kept\n", flush=True)
+        return
+    before = results.load(name) if results.path_of(name).exists() else None
+    run = {
+        "name": name,
+        "command": results.command_of(name, sys.argv[1:], frozenset(BENCHMARKS)),
+        "date": datetime.date.today().isoformat(),
+        "machine": machine(),
+        "commit": commit(),
+    }
+    result = results.updated(before, printed, run)
+    path = results.save(result)
+    print(f"wrote {path.relative_to(ROOT)}")
+    missing = [figure["title"] for figure in result["figures"] if figure["value"] is None]
+    if missing:
+        print(f"no table has these figures: write them there by hand, and run {pages.REWRITE}: {'; '.join(missing)}")
+    if result["short"]:
+        print("`short` says how an earlier run fell short: read it again")
+    print(flush=True)
+    pages.write()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}; all by default")
+    parser.add_argument(
+        "--keep", action="store_true", help="write the tables to docs/dev/results, and the pages from these"
+    )
     parser.add_argument("--rounds", type=int, help="rounds of each benchmark, in place of its own number")
     parser.add_argument(
         "--data",
@@ -463,7 +499,11 @@ def main() -> None:
     for name in arguments.names or BENCHMARKS:
         benchmark, rounds = BENCHMARKS[name]
         more = {"arguments": arguments} if benchmark in WITH_ARGUMENTS else {}
-        benchmark(arguments.rounds or rounds, **more)
+        copied = Copied(sys.stdout)
+        with contextlib.redirect_stdout(copied):
+            benchmark(arguments.rounds or rounds, **more)
+        if arguments.keep:
+            keep(name, copied.text())
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """How well a time on one GPU, scaled to another, holds there: `./dev bench scaling --data FOLDER`.
 
 FOLDER has tables/NeuSight, tables/aiconfigurator and tables/DeepBench. `ridgeline_work_probe` scales by the product's
-own rules. The splits are in docs/dev/scaled_times.md.
+own rules. The splits are in docs/dev/architecture/estimators.md.
 """
 
 from __future__ import annotations
