@@ -16,8 +16,8 @@ Measured scaled(const Measured& time, double by) { return {time.value * by, time
 /// The share of a data sheet's bandwidth that collectives mostly reach. As in whatif's data-parallel.
 constexpr double kUsualBandwidth = 0.85;
 /// How many times as long, or as short, collectives of NCCL were on A100 and H100 than what follows from a data sheet,
-/// and from those of two GPUs: docs/dev/benchmarks-cluster.md has these, and the other systems that they were tested
-/// on.
+/// and from those of two GPUs: docs/dev/architecture/job-prediction.md has these, and the other systems that they were
+/// tested on.
 constexpr double kSheetFactor = 3;
 constexpr double kOtherRanksFactor = 4;
 

@@ -2,7 +2,7 @@
 //
 // PyTorch's fully_shard (torch.distributed.fsdp, 2.x): a unit's shards are gathered into one buffer, and copied from it
 // into its weights; in backward its gradients are copied into a buffer that is reduced and scattered, and stays until
-// the next unit's. Observed with Gloo on the CPU: docs/dev/benchmarks-cluster.md.
+// the next unit's. Observed with Gloo on the CPU: docs/dev/architecture/job-prediction.md.
 #pragma once
 
 #include <cstdint>

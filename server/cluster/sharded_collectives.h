@@ -3,7 +3,7 @@
 // On devices, by NCCL: a reduce-scatter and an all-gather take half of an all-reduce each, and are on their way while
 // kernels run. On hosts, by Gloo (torch 2.13): a reduce-scatter is an all-reduce of a copy, fully_shard waits for each
 // collective where it calls it (FSDPParamGroup::unshard_async_op is off), and ZeroRedundancyOptimizer broadcasts tensor
-// by tensor. How long these take of an all-reduce: docs/dev/benchmarks-cluster.md.
+// by tensor. How long these take of an all-reduce: docs/dev/architecture/job-prediction.md.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@ namespace ridgeline::cluster {
 namespace {
 
 /// The largest share of a step that DistributedDataParallel itself and concurrent communication took on V100s, rounded
-/// up: docs/dev/benchmarks-cluster.md.
+/// up: docs/dev/architecture/job-prediction.md.
 constexpr double kMostSlowed = 0.1;
 
 /// The first ranks of the placement.
