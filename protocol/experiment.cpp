@@ -75,7 +75,7 @@ CapturedStep step_from(const Json& value) {
   return step;
 }
 
-/// Empty, or one for each of so many operations.
+/// The numbers of a list that is empty or has one for each of `operations`.
 std::vector<double> operation_times_from(const Json& message, const char* name, std::size_t operations) {
   const auto& numbers = list_at(message, name);
   require(numbers.empty() || numbers.size() == operations, (std::string(name) + ": not of the operations").c_str());

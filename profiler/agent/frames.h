@@ -82,7 +82,7 @@ class EarlierFrames {
 
 /// The innermost frames that are always read.
 inline constexpr std::size_t kAlwaysRead = 128;
-/// After so many consecutive frames at unchanged addresses and instructions, those below are assumed unchanged too.
+/// After this many consecutive frames at unchanged addresses and instructions, those below are assumed unchanged too.
 inline constexpr std::size_t kEnoughMet = 32;
 
 struct FramesRead {

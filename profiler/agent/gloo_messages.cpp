@@ -113,7 +113,7 @@ std::int64_t written_so_far(int socket) {
                                  : -1;
 }
 
-/// Likewise, that it has read: what came less what waits to be read. More may come between the two questions.
+/// Bytes that it has read from it: those received less those waiting to be read. More may arrive between the two calls.
 std::int64_t read_so_far(int socket) {
   for (int attempt = 0; attempt < 8; ++attempt) {
     tcp_info first{};
@@ -129,7 +129,7 @@ std::int64_t read_so_far(int socket) {
   return -1;
 }
 
-/// After a call that moved so many bytes.
+/// Advances the stream after a call that moved `bytes`.
 void advance(Stream& stream, std::size_t bytes, std::int64_t (*so_far)(int), int socket) {
   if (!stream.is_positioned) {
     stream.is_positioned = true;
@@ -139,7 +139,7 @@ void advance(Stream& stream, std::size_t bytes, std::int64_t (*so_far)(int), int
   }
 }
 
-/// So many bytes more of the message that is under way: it is noted once it is complete.
+/// Takes `bytes` more of the message that is under way: it is noted once it is complete.
 void take(int socket, Stream& stream, std::size_t bytes, bool sent) {
   if (bytes > stream.left) {
     stream.left = 0;

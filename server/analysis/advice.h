@@ -45,7 +45,7 @@ inline constexpr double kFilledShare = 0.5;         ///< of the capacity, by the
 inline constexpr double kHostBoundShare = 1.0 / 3;  ///< of the iteration, between operations
 inline constexpr double kBlockedShare = 0.1;        ///< of the iteration, by copies alone or by synchronising
 inline constexpr double kPaddingShare = 0.02;       ///< of the iteration, predicted to be saved
-inline constexpr double kSaturatedFactor = 2;       ///< the batch size is so many times the one that is enough
+inline constexpr double kSaturatedFactor = 2;       ///< the batch size is this many times the one that is enough
 
 /// One finding. Which fields are set depends on the kind.
 struct Advice {

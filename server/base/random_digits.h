@@ -8,8 +8,8 @@
 
 namespace ridgeline::base {
 
-/// So many random bytes, in base 16: two digits each. At most 256 bytes; an error only where the system refuses to give
-/// any. Thread-safe.
+/// Random bytes in base 16, two digits each. At most 256 bytes; an error only where the system refuses to give any.
+/// Thread-safe.
 Result<std::string> random_digits(std::size_t bytes);
 
 }  // namespace ridgeline::base

@@ -20,7 +20,7 @@ enum class Quantity : std::uint8_t {
   kEnergyPerSample,  ///< likewise
 };
 
-/// Whose time or memory it is.
+/// What the time or memory is of.
 enum class Scope : std::uint8_t { kStep, kModules, kLines };
 
 struct Budget {

@@ -26,7 +26,7 @@ using compare::RunFigures;
 constexpr const char* kBusy = "the machine was busy";
 constexpr double kNoMargin = 0;  // only the interval of a change is used
 
-/// What of a run a budget is about; nothing when the pattern fits nothing.
+/// The figure of a run that a budget limits; absent when nothing matches the pattern.
 std::optional<RunFigure> figure_of(const Budget& budget, const Profile& profile, const RunFigures& run) {
   if (budget.scope == Scope::kStep) {
     return run.step;
@@ -110,7 +110,7 @@ class Evaluation {
     return all;
   }
 
-  /// Those of `figures`, one for each run, that say how long the step takes by itself.
+  /// The `figures`, one for each run, of runs that had the machine to themselves.
   std::vector<RunFigure> of_idle_machine(const std::vector<RunFigure>& figures) const {
     std::vector<RunFigure> kept;
     for (std::size_t i = 0; i < figures.size(); ++i) {
@@ -147,7 +147,7 @@ class Evaluation {
                                    report::figure(high));
   }
 
-  /// Likewise.
+  /// `figures` may be empty.
   void judge_slowdown(const std::vector<RunFigure>& figures, Finding& finding) const {
     const auto then = observed({compare::figures_of(*baseline_).step});
     const auto now = observed(figures);

@@ -14,7 +14,7 @@
 
 namespace ridgeline::cluster {
 
-/// A drift is told where it is known within so many parts per million. Clocks of machines drift by 10 to 50.
+/// A drift is told where it is known within this many parts per million. Clocks of machines drift by 10 to 50.
 inline constexpr double kMostUnsurePpm = 20;
 
 /// Nanoseconds to add to a machine's clock. Bounds are exact to a few nanoseconds, as times are rounded and the solver

@@ -20,7 +20,7 @@ namespace ridgeline::cluster {
 
 struct Strategy {
   std::optional<std::uint64_t> bucket_bytes{};  ///< bucket_cap_mb of DistributedDataParallel; absent: as recorded
-  double compression = 1;                       ///< buckets have so many times fewer bytes
+  double compression = 1;                       ///< factor by which buckets have fewer bytes
   int accumulate = 1;  ///< micro-batches of the recorded size before the gradients are sent: no_sync()
   std::vector<std::string> recompute{};  ///< modules whose forward runs again in backward
   bool fuse = false;                     ///< pointwise operations (fused_operations.h)
@@ -31,7 +31,7 @@ struct Strategy {
 struct StrategySpace {
   std::vector<std::uint64_t> bucket_bytes;  ///< besides the recorded buckets
   std::vector<double> compression;          ///< besides none; 1 or more
-  std::vector<int> accumulate;              ///< besides 1; more than 1 trains with batches so many times as large
+  std::vector<int> accumulate;              ///< besides 1; more than 1 trains with batches larger by this factor
   /// One of these. Empty: none, as recomputation makes no step shorter: it is for memory that else does not suffice.
   std::vector<std::vector<std::string>> recompute{};
   /// Every strategy with pointwise operations fused: then none is slower in any replay (dPRO, theorem 1).

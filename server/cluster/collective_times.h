@@ -28,7 +28,7 @@ class CollectiveTimes {
   /// Whether the all-reduces of the file are used, and not its links.
   bool is_measured() const { return !cluster_.measured.empty(); }
 
-  /// Likewise, and of as many ranks as the job has.
+  /// Whether they are used, and were measured with as many ranks as the job has.
   bool is_of_these_ranks() const { return is_measured() && cluster_.measured_ranks == cluster_.ranks(); }
 
   /// A ring: 2 (N − 1) steps, each of one N-th of the bytes. What was measured with another number of ranks is taken

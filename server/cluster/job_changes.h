@@ -27,7 +27,7 @@ base::Result<RecordedJob> with_faster_rank(RecordedJob job, int rank, double tim
 /// is finite and positive. The time from a call to its start stays. Fails when there was no communication.
 base::Result<RecordedJob> with_faster_communication(RecordedJob job, double times);
 
-/// What of each collective and message is transfer, by its bytes (transfer_time.h), takes a `times`-th; its latency
+/// Divides the transfer part of each collective and message, by its bytes (transfer_time.h), by `times`; the latency
 /// stays. `times` is finite and positive. Fails when there was no communication. dPRO, section 5.1.
 base::Result<RecordedJob> with_bandwidth(RecordedJob job, double times, Unsplit unsplit);
 
@@ -51,10 +51,10 @@ base::Result<RecordedJob> with_bucket_size(RecordedJob job, std::uint64_t bytes,
 /// those of the buckets before it are there. Fails as rebucketed() does, and for an order of other buckets.
 base::Result<RecordedJob> with_bucket_order(RecordedJob job, const std::vector<std::size_t>& order);
 
-/// Each bucket is sent in so many parts of the same size, one after the other: each takes what transfer_times() say of
-/// its bytes, by how far the recorded bucket was from that. `parts` is 1 or more. That parts are on their way at once
-/// is not in it, so that they never pay where a transfer takes a latency and its bytes (dPRO, section 5.1, theorem 2).
-/// Fails as rebucketed() does.
+/// Sends each bucket in `parts` parts of the same size, one after the other: each takes what transfer_times() say of
+/// its bytes, by how far the recorded bucket was from that. `parts` is 1 or more. Parts never overlap here, so that
+/// they never pay where a transfer takes a latency and its bytes (dPRO, section 5.1, theorem 2). Fails as rebucketed()
+/// does.
 base::Result<RecordedJob> with_partition(RecordedJob job, int parts, Unsplit unsplit);
 
 /// Why with_bucket_size() does not know which gradients the recorded buckets had and when these were ready; nothing: it

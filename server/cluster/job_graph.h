@@ -19,7 +19,7 @@
 
 namespace ridgeline::cluster {
 
-/// Whose start the end of a collective waits for.
+/// Which ranks' start the end of a collective waits for.
 enum class Awaits : std::uint8_t {
   kAll,   ///< the last rank's, and its own
   kRoot,  ///< the root's, and its own

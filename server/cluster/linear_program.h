@@ -38,7 +38,7 @@ struct Optimum {
 /// optimum found is one.
 Optimum maximise(const std::vector<double>& gain, const std::vector<Row>& rows);
 
-/// How many equations of those that the rows would be, of the first so many variables, say something of their own.
+/// The rank of the rows, taken as equations in the first `variables` variables.
 std::size_t rank_of(const std::vector<Row>& rows, std::size_t variables);
 
 }  // namespace ridgeline::cluster

@@ -55,9 +55,9 @@ base::Result<RecordedJob> recorded_job(std::span<const communication::RankRecord
                                        std::span<const recording::Recording> recordings,
                                        const analysis::SourceScope& scope);
 
-/// Whose start the end of a collective waits for on this rank, with Gloo: a sender is done no sooner than its receiver
-/// has called (gloo/transport/tcp/pair.cc, sends of unbound buffers), so the root of a broadcast waits for those that
-/// it sends to. With more than two ranks these are some of them; they are taken to be all.
+/// Which ranks' start the end of a collective waits for on this rank, with Gloo: a sender is done no sooner than its
+/// receiver has called (gloo/transport/tcp/pair.cc, sends of unbound buffers), so the root of a broadcast waits for
+/// those that it sends to. With more than two ranks these are some of them; they are taken to be all.
 Awaits awaits_of(communication::Kind kind, bool is_root);
 
 /// Maps each collective of a rank's graph to the task of the thread that called it. Pure.

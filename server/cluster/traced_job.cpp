@@ -99,7 +99,7 @@ class RecordMaker {
     }
   }
 
-  /// Those of the device with most collectives.
+  /// Finds the activities of the device with most collectives.
   void find_activities() {
     std::map<std::uint32_t, std::size_t> count;
     for (const TracedCollective& one : trace_.traced.collectives) ++count[one.device];

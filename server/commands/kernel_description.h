@@ -26,8 +26,8 @@ struct MeasuredKernels {
 /// sizes.
 std::string runner_operation(const kernels::Operation& operation);
 
-/// What the runner's kernels.py wrote, of so many kernels; an error says why they were not run, or what is wrong with
-/// the line.
+/// Parses what the runner's kernels.py wrote about `count` kernels; an error says why they were not run, or what is
+/// wrong with the line.
 base::Result<MeasuredKernels> parse_measured_kernels(const std::string& line, std::size_t count);
 
 /// An emitted operator in turns with torch's operation.

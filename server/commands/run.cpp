@@ -197,7 +197,7 @@ int exit_code_without_report(const worker::JobEnd& end) {
   return code;
 }
 
-/// Those of the processes that have a profile; says why the others have none, or that nothing was recorded.
+/// The ranks of processes that have a profile; says why others have none, or that nothing was recorded.
 std::vector<Rank> analysed_ranks(worker::JobEnd& end, const worker::JobOptions& options, const store::Moment& began) {
   std::vector<Rank> ranks;
   std::set<std::string> failures;  // of several processes that fail alike, one is shown

@@ -16,7 +16,7 @@ namespace ridgeline::communication {
 namespace {
 
 constexpr double kNsPerMs = 1e6;
-constexpr std::size_t kLeastSteps = 6;  ///< an interval of order statistics needs so many
+constexpr std::size_t kLeastSteps = 6;  ///< an interval of order statistics needs this many
 constexpr double kLeastSlower = 0.03;
 
 bool is_point_to_point(const Collective& one) { return one.kind == Kind::kSend || one.kind == Kind::kReceive; }
@@ -142,7 +142,7 @@ Activity activity_of(const RankRecord& rank, const LastCalls& last) {
   return merged(std::move(activity));
 }
 
-/// What of `spans` no span of `others` covers; both are merged.
+/// Adds the parts of `spans` that no span of `others` covers; both are merged.
 void add_uncovered(std::vector<Span>& to, const std::vector<Span>& spans, const std::vector<Span>& others) {
   for (const Span& span : spans) std::ranges::copy(uncovered(others, span), std::back_inserter(to));
 }

@@ -14,10 +14,10 @@ struct Span {
 /// The same instants as spans in order that do not touch.
 std::vector<Span> merged(std::vector<Span> spans);
 
-/// What of merged spans lies in `within`.
+/// The parts of merged spans that lie in `within`.
 std::vector<Span> clipped(const std::vector<Span>& spans, Span within);
 
-/// What of `within` no merged span covers.
+/// The parts of `within` that no merged span covers.
 std::vector<Span> uncovered(const std::vector<Span>& spans, Span within);
 
 /// How long merged spans are together.

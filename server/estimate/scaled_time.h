@@ -36,7 +36,7 @@ std::optional<Estimate> scaled_time(const hardware::OperationWork& work, const h
 std::optional<Estimate> scaled_product(const hardware::OperationCall& call, const hardware::Device& device,
                                        std::span<const TimeElsewhere> elsewhere);
 
-/// By whichever of the two has a rule for the operation. `work`: of the call.
+/// The time by whichever of the two has a rule for the operation. `work`: of the call.
 std::optional<Estimate> scaled(const hardware::OperationCall& call, const hardware::OperationWork& work,
                                const hardware::Device& device, std::span<const TimeElsewhere> elsewhere);
 

@@ -31,7 +31,7 @@ Selection select_phase(const Graph& graph, analysis::Phase phase);
 Selection select_line(const Graph& graph, const analysis::Location& line);
 /// The instance with that dotted name and the instances inside it; "" selects everything that has an instance.
 Selection select_module(const Graph& graph, std::string_view name);
-/// Whose name contains the text.
+/// The tasks whose name contains the text.
 Selection select_name(const Graph& graph, std::string_view part);
 
 /// Multiplies durations, rounded to whole nanoseconds. The factor is finite and not negative.

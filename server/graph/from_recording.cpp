@@ -32,7 +32,7 @@ using recording::Recording;
 /// Kernels that follow each other on a busy stream are no farther apart: what waits longer waits for its launch.
 constexpr std::int64_t kBackToBackNs = 4'000;
 
-/// Nor are those farther apart that had been launched so many times their distance before.
+/// Nor are those farther apart that had been launched kLateTimes their distance before.
 constexpr std::int64_t kLateNs = 50'000;
 constexpr std::int64_t kLateTimes = 10;
 
@@ -278,7 +278,7 @@ class Builder {
     }
   }
 
-  /// Those of devices that a task of a host asked for in the iteration, in the order in which they ended.
+  /// The activities of devices that tasks of hosts launched in the iteration, in the order in which they ended.
   std::vector<Placed> placed_activities() const {
     std::vector<Placed> placed;
     for (const auto& [activity, task] : activity_tasks_) {

@@ -120,7 +120,7 @@ std::string place_of(pid_t process, const PathArgument& argument, const seccomp_
   return place.starts_with('/') ? place : "";
 }
 
-/// Those of opening; of other calls O_NOFOLLOW alone.
+/// Reads the flags for opening; for other calls O_NOFOLLOW alone.
 Memory flags_of(const seccomp_notif& notification, const SystemCall& call, int& flags) {
   const std::uint64_t argument = call.flags == kNone ? 0 : notification.data.args[call.flags];
   if (call.reads == Reads::kPaths) {

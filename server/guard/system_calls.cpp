@@ -125,11 +125,11 @@ class FilterText {
  public:
   void load(std::uint32_t offset) { add(BPF_LD | BPF_W | BPF_ABS, offset, 0, 0); }
   void give(std::uint32_t answer) { add(BPF_RET | BPF_K, answer, 0, 0); }
-  /// Else skips so many instructions.
+  /// Continues where the comparison holds, else skips `skipped` instructions.
   void when(std::uint16_t comparison, std::uint32_t value, std::uint8_t skipped) {
     add(static_cast<std::uint16_t>(BPF_JMP | comparison | BPF_K), value, 0, skipped);
   }
-  /// Skips so many instructions.
+  /// Skips `skipped` instructions where the comparison holds.
   void unless(std::uint16_t comparison, std::uint32_t value, std::uint8_t skipped) {
     add(static_cast<std::uint16_t>(BPF_JMP | comparison | BPF_K), value, skipped, 0);
   }

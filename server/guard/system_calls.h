@@ -38,7 +38,7 @@ struct SystemCall {
   PathArgument second;  ///< without any argument: there is none
 };
 
-/// That with this number, of those that are looked at.
+/// The call with this number; null where it is not one that is examined.
 const SystemCall* system_call(int number);
 
 /// The filter: the calls of the table are notified, opening only where it is not for reading alone; what could write

@@ -44,7 +44,7 @@ std::optional<Rates> rates_of(const ProductShape& shape, const Device& device) {
                near.capacity_bytes,        memory.transaction_bytes,    device.compute_units};
 }
 
-/// A tile of one operand in the near level: kDepthStep rows, each of so many elements and some padding.
+/// A tile of one operand in the near level: kDepthStep rows of `elements` each, with some padding.
 struct StoredTile {
   std::int64_t elements;
   double row_bytes;

@@ -138,7 +138,7 @@ class DamagedEvent {
     return true;
   }
 
-  /// Those of a number with a comma for its point, as some languages have it.
+  /// The decimals of a number with a comma for its point, as some languages write it.
   std::string decimals() {
     constexpr std::string_view kDigits = "0123456789";
     if (at_ + 1 >= text_.size() || text_[at_] != ',' || kDigits.find(text_[at_ + 1]) == std::string_view::npos) {

@@ -17,7 +17,7 @@ namespace {
 /// Later activities of a stream that ran to their ends within an earlier one: more than clocks can be wrong by.
 constexpr std::size_t kLeastInside = 3;
 constexpr std::size_t kMostLookedAt = 64;
-/// From the middle half of the events to the farthest that counts: so many times its length, and at least an hour.
+/// How far from the middle half of the events others count: this many times its length, and at least an hour.
 constexpr double kReach = 100;
 constexpr double kLeastReachNs = 3600e9;
 

@@ -27,7 +27,7 @@ struct Stretch {
   std::uint64_t end;
 };
 
-/// What of a thread is inside ranges: by start, without overlaps.
+/// The stretches of a thread that are inside ranges: by start, without overlaps.
 std::vector<Stretch> outermost_ranges(const Trace& trace, std::uint32_t thread) {
   std::vector<Stretch> found;
   for (const TraceEvent& event : trace.events) {

@@ -236,7 +236,7 @@ class Reader {
     return static_cast<std::uint32_t>(to_.strings.size() - 1);
   }
 
-  /// That of the steps, whose thread is one of the result, else the one with most calls.
+  /// The thread of the steps, where they were found; else the one with most calls.
   std::optional<std::uint32_t> main_thread(const std::optional<FoundSteps>& steps) {
     if (steps.has_value()) {
       return steps->thread;

@@ -16,8 +16,8 @@ const char* range_word(const Trace& trace);
 /// ("step 12") before those that are called like steps ("train_step"); among equals those that last longest.
 std::optional<FoundSteps> steps_of_named_ranges(const Trace& trace, const StepEvents& events);
 
-/// Likewise, by ranges with other names, three at least: those that count ("forward 12") before those that only repeat.
-/// Not by ranges that torch opens, and only where they are whole steps (are_whole).
+/// Steps by ranges with other names, three at least: those that count ("forward 12") before those that only repeat. Not
+/// by ranges that torch opens, and only where they are whole steps (are_whole).
 std::optional<FoundSteps> steps_of_other_ranges(const Trace& trace, const StepEvents& events);
 
 /// By the ranges of this name, also where a number follows it.

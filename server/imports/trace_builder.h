@@ -26,7 +26,7 @@ class TraceBuilder {
   /// A member of the event itself.
   void set_text(Field field, std::string_view value);
   void set_number(Field field, const Number& value);
-  /// Likewise, of a value that is neither.
+  /// A member whose value is neither.
   void set_none(Field field);
   /// A member of the event's "args".
   void set_argument(Field field, std::string_view value);

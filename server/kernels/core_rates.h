@@ -28,9 +28,9 @@ struct CoreRates {
   const Level& middle() const { return levels[levels.size() > 2 ? 1 : levels.size() - 1]; }
   /// The last cache.
   const Level& far() const { return levels[levels.size() - 2]; }
-  /// The nearest that holds so many bytes.
+  /// The nearest level that holds `bytes`.
   const Level& holding(double bytes) const;
-  /// The nearest that keeps so many bytes from one run to the next: other data take a quarter of a cache.
+  /// The nearest level that keeps `bytes` from one run to the next: other data take a quarter of a cache.
   const Level& keeping(double bytes) const { return holding(bytes / 0.75); }
   /// Seconds of a vector instruction, of which as many can begin as multiply-adds.
   double instruction_s() const { return 2 * static_cast<double>(vector_elements()) / flop_per_s; }
@@ -46,7 +46,7 @@ inline constexpr double kUsedOfCache = 0.5;
 /// Rows that the processor's prefetchers follow at once.
 inline constexpr std::int64_t kMostStreams = 8;
 
-/// That threads take to begin and to end together, beside their work: a few microseconds.
+/// The time for threads to begin and to end together, beside their work: a few microseconds.
 inline constexpr double kThreadsStartNs = 5000;
 /// Numbers of threads of which programs are tried where starting them may take longer than the work: one, and all.
 std::vector<int> tried_threads(int threads);

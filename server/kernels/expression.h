@@ -42,7 +42,7 @@ struct Expression {
   bool operator==(const Expression&) const = default;
 };
 
-/// Operands are letters, `b[COLUMNS]` is a row of so many; +, -, *, /, parentheses, numbers, and the functions above.
+/// Operands are letters, `b[COLUMNS]` is a row; +, -, *, /, parentheses, numbers, and the functions above.
 /// An error names what is wrong where.
 base::Result<Expression> parse_expression(std::string_view text, std::int64_t columns);
 

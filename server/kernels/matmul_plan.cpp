@@ -21,7 +21,7 @@ namespace {
 constexpr std::int64_t kMostVectors = 4;  // of a register block's columns
 constexpr std::int64_t kDepthStep = 16;   // elements: a cache line of A
 
-/// Loads per multiply-add, of a register block of so many rows and vectors: the traffic Q of the thesis.
+/// Loads per multiply-add of a register block: the traffic Q of the thesis.
 double traffic(std::int64_t rows, std::int64_t vectors) {
   return static_cast<double>(rows + vectors) / static_cast<double>(rows * vectors);
 }
@@ -50,7 +50,7 @@ double reuse_score(const RegisterBlock& from, const RegisterBlock& to) {
          static_cast<double>(footprint(to.rows, to.vectors) - footprint(from.rows, from.vectors));
 }
 
-/// Grown along the axis of the largest data reuse until the registers are full, from so many vectors.
+/// Grows the block along the axis of the largest data reuse until the registers are full.
 RegisterBlock grown(RegisterBlock block, const Limits& limits) {
   for (;;) {
     std::optional<RegisterBlock> best;

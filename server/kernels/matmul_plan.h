@@ -33,14 +33,14 @@ struct Convolution {
   }
 };
 
-/// C[rows, columns] = A[rows, depth] B[depth, columns], all of float32, contiguous, row by row; so many of them, one
+/// C[rows, columns] = A[rows, depth] B[depth, columns], all of float32, contiguous, row by row; `batches` of them, one
 /// behind the other. What is fused with it is computed while C is in registers.
 struct MatmulShape {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
   std::int64_t depth = 0;
   std::int64_t batches = 1;
-  bool bias = false;  ///< of so many columns, added to each row; of a convolution as many rows, added to each column
+  bool bias = false;  ///< one value per column, added to each row; for a convolution one per row, added to each column
   bool relu = false;  ///< after that
   /// The convolution whose image patches are the right matrices; the left one, the weights, is the same for all.
   std::optional<Convolution> convolution = std::nullopt;

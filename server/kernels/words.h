@@ -22,7 +22,7 @@ std::string in_quotes(std::string_view text);
 /// From 1 to kMostElements.
 base::Result<std::int64_t> read_size(std::string_view word);
 
-/// That an operation has an operand of more than kMostElements.
+/// The error that an operation has an operand of more than kMostElements.
 base::Error too_large(std::string_view operation);
 
 }  // namespace ridgeline::kernels

@@ -22,9 +22,9 @@ const analysis::SpeedUp& known_speed_up(const analysis::ChangeAnswer& answer);
 /// Whether the whole interval of what was tried, or else predicted, is faster.
 bool pays(const analysis::ChangeAnswer& answer);
 
-/// Those of `changes` with an edit on the lines of `range`, or all where it touches the name of iteration_provider.
-/// None unless the document is the text that ran, byte for byte: `changes` are edits of that. Titles say which figures
-/// are predicted and which are tried.
+/// Adds those of `changes` with an edit on the lines of `range`, or all where it touches the name of
+/// iteration_provider. None unless the document is the text that ran, byte for byte: `changes` are edits of that.
+/// Titles say which figures are predicted and which are tried.
 void add_changes(const Snapshot& snapshot, const protocol::Range& range, std::span<const WrittenChange> changes,
                  std::vector<protocol::CodeAction>& actions);
 

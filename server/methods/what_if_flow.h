@@ -84,7 +84,7 @@ class WhatIfFlow {
 
   /// Drops what is known, but for what it says of changes that can be written.
   void drop(const std::string& entry);
-  /// Likewise, if it is of another profile than the entry's.
+  /// Does the same if what is known is about another profile than the entry's.
   void drop_older(const Entry& entry);
   std::string entry_of(const Workspace& workspace, const std::string& uri) const;
   /// What is known of an entry whose figures are of the present texts; null: it has to be profiled first.

@@ -14,8 +14,8 @@ struct MeasuringPlan {
   std::string device;
   std::vector<std::string> known{};    ///< keys with tensors where the device has them
   std::vector<std::string> missing{};  ///< likewise
-  /// That measuring `missing` takes at least: each alone at its roofline, with the fewest samples. Of operations whose
-  /// work is not modelled, and of devices without a data sheet, only the shortest time that a sample takes counts.
+  /// Seconds that measuring `missing` takes at least: each alone at its roofline, with the fewest samples. Operations
+  /// whose work is not modelled, and devices without a data sheet, count with the shortest time of a sample.
   double least_s = 0;
   bool has_data_sheet = false;
   int not_modelled = 0;  ///< of `missing`

@@ -33,7 +33,7 @@ struct OperationTime {
   int samples = 0;
   std::string reason{};    ///< why it cannot be measured; then there is no time
   bool disturbed = false;  ///< other processes ran meanwhile: good enough for an answer, not to be kept
-  /// That a call allocates at once, with its results; absent: not known, as on devices.
+  /// Bytes that a call allocates at once, with its results; absent: not known, as on devices.
   std::optional<std::uint64_t> peak_bytes{};
 };
 

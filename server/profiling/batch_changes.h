@@ -18,7 +18,7 @@ protocol::ChangeRequest batch_size_change(int batch_size);
 /// step whose batch size is known.
 std::optional<analysis::RefinedBatch> refined_batch(const analysis::WhatIf& answer, int batch_size);
 
-/// That batch size alone, and with each change, or two of them, that lets the same samples need less memory.
+/// Requests for that batch size alone, and with each change, or two, that lets the same samples need less memory.
 std::vector<protocol::ChangeRequest> fitting_requests(int batch_size);
 
 /// From an answer about fitting_requests(batch_size). `fitted_peak_bytes`: of the batch size alone, by the models of

@@ -28,11 +28,11 @@ base::Result<std::vector<KeptProgram>> parse_kept_programs(const std::string& te
 /// Pure.
 std::vector<KeptProgram> with_programs(std::vector<KeptProgram> more, std::span<const KeptProgram> kept);
 
-/// Those of so many threads and this version of torch. Pure.
+/// The programs that were timed with this number of threads and this version of torch. Pure.
 std::vector<efficiency::TimedProgram> timed_like(std::span<const KeptProgram> programs, int threads,
                                                  const std::string& torch);
 
-/// Those of this processor; none where there is no file. An error where it cannot be read.
+/// The programs kept for this processor; none where there is no file. An error where it cannot be read.
 base::Result<std::vector<KeptProgram>> kept_programs(const std::string& cache);
 
 /// Adds to what is kept of this processor. A file that cannot be read is replaced.

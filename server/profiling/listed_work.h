@@ -19,8 +19,8 @@ namespace ridgeline::profiling {
 void add_work(analysis::Profile& profile, const std::optional<graph::Graph>& graph, const protocol::StepListed& listed,
               const std::optional<hardware::Device>& processor, std::span<const KeptProgram> programs = {});
 
-/// Likewise, of an imported trace with the keys of its operations: on a GPU by the data sheet of the one that the trace
-/// names, on a processor without bounds. `graph`: of the trace's step.
+/// Sets profile.work of an imported trace with the keys of its operations: on a GPU by the data sheet of the one that
+/// the trace names, on a processor without bounds. `graph`: of the trace's step.
 void add_recorded_work(analysis::Profile& profile, const graph::Graph& graph,
                        const std::optional<analysis::RecordedKeys>& keys);
 

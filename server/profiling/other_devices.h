@@ -33,7 +33,7 @@ struct DevicesOfKind {
 /// A step is listed with other operators for GPUs than for processors.
 std::vector<DevicesOfKind> by_kind(const std::vector<NamedDevice>& devices);
 
-/// Those of all data sheets.
+/// The devices of all data sheets.
 std::vector<NamedDevice> all_data_sheets();
 
 /// What `ridgeline operations train` has kept in the cache folder; empty: nothing.

@@ -22,7 +22,7 @@ struct RanSources {
   std::vector<std::string> changed;  ///< files that changed since the run began: what ran is not known
 };
 
-/// Of `paths`: the text of `overlay`, which ran instead of the file, else the file's. Reads files.
+/// The texts of `paths`: that of `overlay`, which ran instead of the file, else the file's. Reads files.
 RanSources ran_sources(const std::vector<std::string>& paths, const std::vector<protocol::SourceText>& overlay,
                        const store::Moment& began);
 /// The same for the paths of own_files().

@@ -99,7 +99,7 @@ void settle_samples(analysis::RunInput& input) {
   }
 }
 
-/// Those of the run, and what could not be used.
+/// Adds the warnings of the run, and about what could not be used.
 void add_warnings(analysis::RunInput& input, worker::RunOutput& output, const PlannedRun& plan) {
   std::ranges::move(output.result.warnings, std::back_inserter(input.warnings));
   if (std::string untested = worker::untested_torch(output.environment); !untested.empty()) {

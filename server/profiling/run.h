@@ -51,7 +51,7 @@ std::uint64_t memory_for_user_code();
 /// Gives the plan what `ridgeline device` and `ridgeline kernel --of` measured of this processor, or why that cannot be
 /// read. Reads the cache folder.
 void add_processor(PlannedRun& plan, const std::string& cache);
-/// Those of the project of plan.spec.
+/// Takes the settings of the project of plan.spec.
 void take_settings(PlannedRun& plan);
 
 PlannedRun plan_run(const ProfileRequest& request, const Target& target);

@@ -31,7 +31,7 @@ std::string listed(const std::vector<T>& items) {
 /// Half, one and a half times, and twice the size: three points beside the script's own.
 std::vector<int> automatic(int size) { return {size / 2, size + size / 2, 2 * size}; }
 
-/// Nothing where the loaders cannot give a step so many samples.
+/// The loaders' sizes for a step of `to` samples; empty where they cannot give a step that many.
 std::vector<protocol::LoaderSize> scaled(const std::vector<int>& loader_sizes, int from, int to) {
   std::vector<protocol::LoaderSize> sizes;
   for (const int constructed : loader_sizes) {

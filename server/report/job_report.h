@@ -38,7 +38,7 @@ std::string slower_rank_text(const analysis::SlowerRank& slower);
 /// "-12.3 ppm", "unknown"
 std::string drift_text(const analysis::MachineClock& clock);
 
-/// Whose cost is in the times: "recording". Printable.
+/// What the times include the cost of: "recording". Printable.
 std::string cost_of(const analysis::JobReport& job);
 
 /// "replayed 45.2 ms, recorded 45.1 ms (+0.1 %)"

@@ -24,14 +24,14 @@ const analysis::LineWork* work_of_line(const analysis::Profile& profile, const a
 /// two sentences or more, with how to try it.
 std::string padding_text(const analysis::Padding& padding);
 
-/// That of the line; null where there is none.
+/// The padding for a linear layer of the line; null where there is none.
 const analysis::Padding* padding_of_line(const analysis::Profile& profile, const analysis::Location& location);
 
 /// "A program of your own for matmul 512 1003 768 takes 0.70x (0.68-0.72) of torch's time, measured alone": with what
 /// that is predicted to save of the step.
 std::string own_program_text(const analysis::OwnProgram& program, double iteration_ms);
 
-/// That of the line; null where there is none.
+/// The program for an operation of the line; null where there is none.
 const analysis::OwnProgram* own_program_of_line(const analysis::Profile& profile, const analysis::Location& location);
 
 /// How much of a matrix product on a GPU is lost to tiles that do not divide the shape and to a partly empty last wave,

@@ -32,7 +32,7 @@ std::size_t units_in(std::string_view bytes) {
   return units;
 }
 
-/// The byte that is so many UTF-16 units from the line's begin. Nothing when that is inside a character.
+/// The byte that is `units` UTF-16 units from the line's begin. Absent when that is inside a character.
 std::optional<std::size_t> byte_of_units(std::string_view line, std::size_t units) {
   constexpr std::size_t kBlock = 4096;
   std::size_t byte = 0;

@@ -8,8 +8,8 @@
 
 namespace ridgeline::session {
 
-/// Holds at most so many: a further one replaces the one that has waited longest, since our clients
-/// send their first message at once. Lives on the loop.
+/// Holds connections, at most `most`: a further one replaces the one that has waited longest, since our clients send
+/// their first message at once. Lives on the loop.
 class WaitingRoom {
  public:
   /// Closes the connection; does nothing once the wait is over.

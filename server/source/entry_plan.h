@@ -1,4 +1,4 @@
-// What of a training script goes into which provider of an entry file.
+// Which parts of a training script go into which provider of an entry file.
 #pragma once
 
 #include <map>

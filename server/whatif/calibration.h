@@ -25,7 +25,7 @@ struct Residual {
 
 std::span<const Residual> residual_table();
 
-/// That the table was made from.
+/// The number of models that the table was made from.
 int calibration_models();
 
 /// Share of models, which the table was not made from, of which the intervals of a kind are expected to hold.

@@ -216,7 +216,7 @@ base::Result<ChangedGraph> loader_workers(ChangedGraph changed, const Asked& ask
   if (!data) {
     return data.error();
   }
-  // With workers the step waited for them: each made a batch in the time of so many steps.
+  // With workers the step waited for them: each made a batch in the time of as many steps as there are workers.
   const double batch_ns = *now == 0 ? data->ns : (data->ns + data->other_ns) * *now;
   const double each_ns = batch_ns / (*workers == *now ? 1 : *workers == 1 ? 1 : kWorkerEfficiency.at(asked.bound));
   const double received = *now == 0 ? kReceived.at(asked.bound) * data->ns : 0;

@@ -22,7 +22,7 @@ using analysis::SpeedUp;
 
 /// Iterations that follow each other say more than one, unless the recording's do not repeat like that.
 constexpr double kMostPeriodError = 0.03;
-/// One in so many other steps may be faster than the interval has it, and one slower.
+/// One in this many other steps may be faster than the interval says, and one slower.
 constexpr std::size_t kOthersOutside = 10;
 
 base::Result<ChangedGraph> made(const GraphBasis& basis, const std::vector<std::string>& requests,

@@ -14,7 +14,7 @@ class StepAgreement {
  public:
   /// A rank is recorded: it is waited for until it leaves, or for kPatienceNs.
   void join(int rank) { ranks_.try_emplace(rank); }
-  /// So many ranks are recorded, though some have not joined yet.
+  /// Sets how many ranks are recorded, though some have not joined yet.
   void expect(int ranks) { expected_ = ranks; }
   void leave(int rank);
 

@@ -32,7 +32,7 @@ class Backward:
 
     @property
     def inputs(self) -> Sequence[Any]:
-        """Whose gradients are returned; empty: those of all leaves are accumulated."""
+        """The tensors whose gradients are returned; empty: those of all leaves are accumulated."""
         return _sequence(self._argument("inputs", 1 if self._returns else 5))
 
     @property

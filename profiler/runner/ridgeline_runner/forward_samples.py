@@ -200,7 +200,7 @@ class ForwardSamples:
 
 
 def _of_models(calls: list[_Call]) -> list[_Call]:
-    """Those of modules with weights, if there are any."""
+    """The calls of modules with weights, if there are any, else all."""
     return [call for call in calls if call.has_weights] or calls
 
 

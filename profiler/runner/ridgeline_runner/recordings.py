@@ -20,7 +20,7 @@ from ridgeline_runner.training_step import TrainingStep
 _MOST_SIZES = 5
 _COUNTING = 3  # iterations, timed ones included, that there has to be time for where the lines' runs are counted
 _RECORDED_SHARE_OF_TIME_LEFT = 0.3
-_LARGE = 4096  # samples: so many are not run before small batch sizes have shown that they fit
+_LARGE = 4096  # samples: this many are not run before small batch sizes have shown that they fit
 
 
 class Recordings:

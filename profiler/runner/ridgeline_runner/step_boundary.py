@@ -28,7 +28,7 @@ class StepBoundary:
         """An optimizer of torch begins its step."""
 
     def optimizer_stepped(self, number: int, optimizers: int) -> bool:
-        """Optimizer `number` of so many has stepped, counted from 0 in the order of their first steps."""
+        """Optimizer `number` of `optimizers` has stepped, counted from 0 in the order of their first steps."""
         return False
 
     def fetching(self) -> bool:
@@ -40,7 +40,7 @@ class StepBoundary:
         return False
 
     def backward_ended(self) -> None:
-        """Likewise."""
+        """Called outside of any other backward pass."""
 
     @property
     def awaits_forward(self) -> bool:

@@ -49,7 +49,7 @@ class StepSamples:
 
     @property
     def steps(self) -> int:
-        """That were seen."""
+        """Steps that were seen."""
         return len(self._loaded)
 
     def _by_loader(self) -> bool:

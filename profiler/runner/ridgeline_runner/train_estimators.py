@@ -68,7 +68,7 @@ def train(group: dict[str, Any], *, with_product: bool = True) -> dict[str, Any]
 
 
 def interval(left_over: Tensor) -> tuple[float, float]:
-    """That holds 95 % of further ones: order statistics, the extremes where there are fewer than 39."""
+    """The range that holds 95 % of further ones: order statistics, the extremes where there are fewer than 39."""
     ordered = left_over.sort().values
     cut = max(0, math.floor(0.025 * (len(ordered) + 1)) - 1)
     return ordered[cut].item(), ordered[len(ordered) - 1 - cut].item()

@@ -8,7 +8,7 @@ from typing import Any
 
 from ridgeline_runner import timing
 
-LONG = 4  # a step that takes so many times the usual contains something else
+LONG = 4  # a step that takes this many times the usual contains something else
 OTHER = "other work"
 LONG_STEP = "much longer than usual"
 _MOST_STEPS = 1 << 17

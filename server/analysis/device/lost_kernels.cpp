@@ -17,7 +17,7 @@ using recording::Call;
 using recording::kNone;
 using recording::Recording;
 
-/// Within which iteration a time is, of those in order of time.
+/// Finds the iteration that a time is in, for times in order.
 class Iterations {
  public:
   explicit Iterations(const Recording& recording) : recording_(recording), chosen_(chosen_iterations(recording)) {}

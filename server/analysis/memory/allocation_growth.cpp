@@ -11,7 +11,7 @@ namespace ridgeline::analysis {
 
 namespace {
 
-/// Beyond the samples a size may lie so many times as far off as the samples themselves lie off their line.
+/// Beyond the samples a size may lie this many times as far off as the samples themselves lie off their line.
 constexpr double kMargin = 4;
 /// Samples that grow with a greater power of the batch than this grow faster than it.
 constexpr double kFaster = 1.1;

@@ -19,7 +19,7 @@ struct Allocation {
   std::size_t death = 0;             ///< kNeverFreed: not in the iteration
   std::vector<std::uint64_t> bytes;  ///< at each sample; 0 where it does not exist
   std::size_t sample = 0;            ///< the first that has it
-  /// That allocated it, in each sample's recording; kNone where it does not exist.
+  /// The events that allocated it, in each sample's recording; kNone where it does not exist.
   std::vector<std::uint32_t> events;
   bool before = false;  ///< it was alive when the iteration began
   /// The requested bytes at each sample, where they were recorded: the allocator may hand out more. Else as `bytes`.

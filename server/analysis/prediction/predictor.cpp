@@ -33,7 +33,7 @@ std::optional<Estimate> positive(Estimate estimate) {
 }
 
 constexpr double kLoosest = 1.5;  ///< a bound this many times away from the estimate says less than the estimate
-constexpr int kReach = 2;         ///< models are believed up to so many times the largest size that was measured
+constexpr int kReach = 2;         ///< models are believed up to this many times the largest size that was measured
 
 bool is_bound(const Predictor& predictor, int batch_size) {
   return batch_size > kReach * std::int64_t{sampled_range(predictor).high};

@@ -27,7 +27,7 @@ struct OwnChange {
 /// What could be changed, and how long a step would then take.
 struct StrategyStep {
   std::optional<std::uint64_t> bucket_bytes{};  ///< absent: as recorded
-  double compression = 1;                       ///< buckets have so many times fewer bytes
+  double compression = 1;                       ///< factor by which buckets have fewer bytes
   int accumulate = 1;                           ///< micro-batches before gradients are sent
   RecomputedModules recompute{};
   bool fuse = false;  ///< pointwise operations that follow each other

@@ -26,7 +26,7 @@ struct BatchRun {
   int warmup_iterations = 0;
   std::vector<double> times_ns;  ///< bare iterations
   recording::Recording recording;
-  int per_round = 1;   ///< bare iterations were timed in rounds of so many
+  int per_round = 1;   ///< bare iterations in each round of timing
   bool check = false;  ///< not used for the models, to see how far off they are
 };
 

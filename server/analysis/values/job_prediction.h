@@ -30,7 +30,7 @@ struct PredictedTraining {
   int sharding = 0;          ///< ZeRO's stage: 1 the optimizer's state, 2 also gradients, 3 also weights (FSDP)
   Measured step_ms{};        ///< of every rank
   double samples_per_s = 0;  ///< of all ranks
-  double efficiency = 0;     ///< samples per second over those of so many single processes
+  double efficiency = 0;     ///< samples per second over those of as many single processes
   double compute_ms = 0;     ///< the step of the slowest rank of a machine, were nothing sent
   double ddp_ms =
       0;  ///< what DistributedDataParallel takes of the host itself; from stage 2 of ZeRO on, copies to and from units
@@ -60,7 +60,7 @@ struct PredictedPipeline {
   bool forward_first = false;  ///< GPipe: all forward, then all backward; else 1F1B
   Measured step_ms{};
   double samples_per_s = 0;
-  double efficiency = 0;  ///< samples per second over those of so many single processes
+  double efficiency = 0;  ///< samples per second over those of as many single processes
   double idle = 0;        ///< of the ranks' time, that they neither compute nor send
   std::vector<PredictedStage> stages;
 };

@@ -86,7 +86,7 @@ enum class Obstacle : std::uint8_t {
   kTooLittleMemory,  ///< `least` needs more, and nothing is known to need less
   kTimeUnknown,      ///< the time model cannot be believed there: see predict_batch()
   kMemoryUnknown,    ///< likewise
-  kNoBalance,        ///< no batch size has so many activations
+  kNoBalance,        ///< no batch size has enough activations
   kTooFar            ///< the answer holds, and larger ones are more than kFarthest times the largest sampled size
 };
 

@@ -37,8 +37,8 @@ struct DataLoading {
   double wait_share = 0;               ///< of the timed steps, 0 to 1
   std::optional<double> batch_ms;      ///< that one worker, or the training process, takes to load a batch; mean
   std::optional<double> workers_busy;  ///< part of the time in which workers were loading, 0 to 1
-  /// That would load as fast as the step without its waiting needs; absent where the step hardly waits, where there are
-  /// no workers or they are not what it waits for, and where the processors do not suffice for them and the step.
+  /// Workers that would load as fast as the step without its waiting needs; absent where the step hardly waits, where
+  /// there are no workers or they are not what it waits for, and where the processors do not suffice for both.
   std::optional<int> workers_needed;
   std::optional<double> first_pass_batch_ms;    ///< mean over the first pass of each loader over its data
   std::optional<double> later_passes_batch_ms;  ///< likewise; absent until a second pass has begun

@@ -105,8 +105,8 @@ struct WhatIf {
   std::string device;
   int operations = 0;           ///< distinct ones in the unchanged step and in the changed ones
   int operations_measured = 0;  ///< of those, timed for this answer; the others were known
-  /// Whose predictions the intervals were widened by, and the share of such models that they are made to hold for; 0:
-  /// they were not, and are of 95 %.
+  /// Models whose predictions the intervals were widened by, and the share of such models for which they are made to
+  /// hold; 0: they were not, and are 95 % intervals.
   int calibration_models = 0;
   double calibration_level = 0;
   /// Trying the changes that can be, and were not, is likely to take; absent: there is none.
