@@ -19,7 +19,7 @@ struct StepBoundary {
   bool requested = false;       ///< by the user; else found
   std::vector<int> optimizers;  ///< that step in turn in one training step, from 1; empty: unknown
   std::string file;             ///< absolute, of a line; else empty
-  int line = 0;                 ///< likewise, from 1; else 0
+  int line = 0;                 ///< of that file, from 1; else 0
 };
 
 /// What happened between steps, such as an evaluation.

@@ -17,7 +17,7 @@ struct AllReduceOfFile {
   double core_share = 0;  ///< of the core of its rank, where the machines have none to spare
 };
 
-/// What the file says that an all-reduce of `ranks` ranks takes; likewise.
+/// The time that the file gives for an all-reduce of `ranks` ranks. The error is as that of read_cluster().
 base::Result<AllReduceOfFile> all_reduce_time(const std::string& path, std::size_t ranks);
 
 }  // namespace ridgeline::commands

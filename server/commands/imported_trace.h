@@ -44,7 +44,7 @@ struct ImportedRank {
 /// As import_or_report() does.
 base::Result<ImportedRank, ExitCode> import_rank_or_report(const TraceOptions& options);
 
-/// What the trace's steps ran on its GPU, likewise.
+/// What the trace's steps ran on its GPU; reports errors as import_or_report() does.
 base::Result<imports::RecordedStep, ExitCode> recorded_step_or_report(const TraceOptions& options);
 
 /// Whether the file begins as traces do: JSON, gzip or SQLite. No entry point does.

@@ -158,7 +158,7 @@ std::vector<sock_filter> notifying_filter() {
   text.give(kAbsent);
   text.load(offsetof(seccomp_data, nr));
 #if defined(__x86_64__)
-  text.when(BPF_JGE, 0x40000000U, 1);  // likewise those of x32
+  text.when(BPF_JGE, 0x40000000U, 1);  // and so have those of x32
   text.give(kAbsent);
 #endif
   for (const SystemCall& call : kCalls) {

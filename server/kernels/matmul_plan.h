@@ -67,7 +67,7 @@ struct MatmulPlan {
   std::int64_t register_columns = 0;  ///< whole vectors
   std::int64_t depth_block = 0;       ///< a panel of A and of B of this depth stay in L1
   std::int64_t row_block = 0;         ///< whole register blocks; with depth_block: of A in L2
-  std::int64_t column_block = 0;      ///< likewise; with depth_block: of B in the last cache
+  std::int64_t column_block = 0;      ///< whole register blocks; with depth_block: of B in the last cache
   std::int64_t threads = 1;           ///< that the parts of all batches are divided among
   std::int64_t row_parts = 1;         ///< of C, each computed by a thread
   std::int64_t column_parts = 1;      ///< likewise

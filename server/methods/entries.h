@@ -95,7 +95,7 @@ class Entries {
   base::Task<ProfileEnd> profile(profiling::ProfileRequest request, profiling::Target target, bool editor_vouches,
                                  std::vector<protocol::SourceText> open_texts,
                                  std::function<void(const protocol::Progress&)> progress);
-  /// Runs a training script as it is, likewise. What it writes goes to `output`.
+  /// Runs a training script as it is, under the same conditions. What it writes goes to `output`.
   base::Task<ProfileEnd> run_script(profiling::ScriptRequest request, profiling::Target target, bool editor_vouches,
                                     std::vector<protocol::SourceText> open_texts,
                                     std::function<void(const protocol::Progress&)> progress,

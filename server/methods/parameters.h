@@ -69,7 +69,7 @@ struct WhatIfParams : DocumentParams {
 };
 struct TryParams : DocumentParams {
   protocol::ChangeRequest change;
-  protocol::Json params;  ///< likewise
+  protocol::Json params;  ///< of the request; they may hold a progress token
 };
 /// workspace/executeCommand. All of ours are about an entry file.
 struct CommandParams : DocumentParams {

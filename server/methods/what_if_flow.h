@@ -101,7 +101,7 @@ class WhatIfFlow {
   Entries& entries_;
   ProfilingFlow& profiling_;
   std::map<std::string, std::shared_ptr<Known>> known_;  ///< by the entry's path
-  std::map<std::string, Before> before_;                 ///< likewise
+  std::map<std::string, Before> before_;                 ///< by the entry's path
 };
 
 }  // namespace ridgeline::methods

@@ -17,7 +17,7 @@ struct Kernels {
   double (*multiply_add_bfloat16)(std::int64_t rounds, float* sink) = nullptr;  ///< null: no such instruction
   /// Adds up `count` floats, a multiple of 1024, aligned to 64 bytes.
   void (*read)(const float* data, std::size_t count, float* sink) = nullptr;
-  /// STREAM's triad, a = b + s * c; likewise.
+  /// STREAM's triad, a = b + s * c; the same for `count` and the alignment.
   void (*triad)(float* a, const float* b, const float* c, std::size_t count) = nullptr;
 };
 

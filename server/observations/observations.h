@@ -17,7 +17,7 @@ enum class Verdict : std::uint8_t {
   kHolds,
   kDoesNotHold,
   kUnknown,        ///< the profile does not have the figures; `reason` says which
-  kNotApplicable,  ///< one profile cannot show it, or the step has nothing of the kind; likewise
+  kNotApplicable,  ///< one profile cannot show it, or the step has nothing of the kind; `reason` says which
 };
 inline constexpr std::array<const char*, 4> kVerdictNames = {"holds", "doesNotHold", "unknown", "notApplicable"};
 

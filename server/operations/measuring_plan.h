@@ -13,7 +13,7 @@ namespace ridgeline::operations {
 struct MeasuringPlan {
   std::string device;
   std::vector<std::string> known{};    ///< keys with tensors where the device has them
-  std::vector<std::string> missing{};  ///< likewise
+  std::vector<std::string> missing{};  ///< the same of operations without a time in the table
   /// Seconds that measuring `missing` takes at least: each alone at its roofline, with the fewest samples. Operations
   /// whose work is not modelled, and devices without a data sheet, count with the shortest time of a sample.
   double least_s = 0;

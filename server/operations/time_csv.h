@@ -26,8 +26,8 @@ struct CsvOptions {
   std::string device{};                          ///< of all rows; empty: the column says
   std::string dtype = "float32";                 ///< of matrices where there is no such column
   std::string torch{};                           ///< where there is no such column
-  std::int64_t measured_s = 0;                   ///< likewise, and
-  std::string source{};                          ///< likewise
+  std::int64_t measured_s = 0;                   ///< where there is no such column
+  std::string source{};                          ///< where there is no such column
 };
 
 inline constexpr std::size_t kMaxCsvBytes = std::size_t{1} << 30U;

@@ -47,7 +47,7 @@ struct ProfileQueue::Job {
   RemainingTime remaining{};
   std::function<void(bool)> go{};                  ///< its turn has come
   std::function<void(ProfileOutcome)> done{};      ///< its outcome, to the task that waits for it
-  std::function<void(ExperimentOutcome)> found{};  ///< likewise, of an experiment
+  std::function<void(ExperimentOutcome)> found{};  ///< the outcome of an experiment, to the task that waits for it
 
   bool is_trial() const { return held != nullptr; }
 };

@@ -14,7 +14,7 @@ std::optional<std::string> text_of(const std::string& path);
 
 /// The first of `texts`, as many as an overlay may hold.
 std::vector<protocol::SourceText> as_overlay(std::vector<protocol::SourceText> texts);
-/// Those that differ from their files; likewise.
+/// Those of `texts` that differ from their files, as many as an overlay may hold.
 std::vector<protocol::SourceText> unsaved_of(std::vector<protocol::SourceText> texts);
 
 }  // namespace ridgeline::profiling

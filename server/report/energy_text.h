@@ -15,7 +15,7 @@ std::string energy_text(const analysis::Profile& profile);
 /// The energy of a sample, the power, what the machine takes idle, and CO2; empty where it was not measured.
 std::vector<Item> energy_items(const analysis::Profile& profile);
 
-/// What the figure is of, and how much it varied; empty likewise.
+/// What the figure is of, and how much it varied; empty where it was not measured.
 std::string energy_note(const analysis::Profile& profile);
 
 }  // namespace ridgeline::report

@@ -23,7 +23,8 @@ std::string html_job_report(const analysis::JobReport& job);
 std::string text_job_report(const analysis::JobReport& job, std::size_t lines_of,
                             ShownWarnings warnings = ShownWarnings::kFirst);
 
-/// The replay of execution traces, which do not say how long steps took: JobReplay::recorded_ms is not shown. Likewise.
+/// The replay of execution traces, which do not say how long steps took: JobReplay::recorded_ms is not shown. For
+/// people. Ends with a newline.
 std::string text_replayed_traces(const analysis::JobReplay& replay, std::size_t ranks,
                                  const std::vector<analysis::ChangedStep>& changes,
                                  const std::optional<analysis::SlowerRank>& slower,

@@ -22,8 +22,8 @@ std::string line_explanation(const analysis::LineCost& line, const analysis::Pro
 /// "37.9 samples/s (81 % of the maximum 46.8)"; with "≈" where the iteration time is uncertain.
 std::string throughput_label(const analysis::Profile& profile);
 /// What a profile shows that the one before it did not: "no change within the noise", "12 % faster (1.36 s before)",
-/// and the peak. "not compared: the machine was busy" when it was, for either, and likewise where the noise would hide
-/// a large change. Empty when their batch sizes differ. `time`: of the steps, from `before` to `now`.
+/// and the peak. "not compared: the machine was busy" where it was for either and where the noise would hide a large
+/// change. Empty when their batch sizes differ. `time`: of the steps, from `before` to `now`.
 std::string change_label(const analysis::Profile& before, const analysis::Profile& now,
                          const compare::TimeChange& time);
 /// "12 % slower than in the profile before: 151 ms, was 135 ms"; empty within the noise, and for a new line.

@@ -8,7 +8,7 @@ namespace ridgeline::report {
 /// The JSON Schema (2020-12) of the report, generated from the fields that are written and read, as indented text with
 /// a newline at its end.
 std::string report_schema();
-/// protocol/comparison.schema.json, likewise: of comparison_json().
+/// The same for comparison_json(): protocol/comparison.schema.json.
 std::string comparison_schema();
 
 }  // namespace ridgeline::report

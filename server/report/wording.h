@@ -30,7 +30,7 @@ std::string unbroken(std::string text);
 /// where it is a guess, "≥ 7.8 GiB" and "≤ 7.8 GiB" with the bound where nothing else is known. `format` writes it.
 std::string estimated(const analysis::Estimate& estimate, const std::function<std::string(double)>& format);
 
-/// What a batch size needs of the memory, likewise; "unknown memory" where that is not known.
+/// What a batch size needs of the memory, in the same form; "unknown memory" where that is not known.
 std::string needed_memory(const analysis::BatchPrediction& batch);
 
 /// Whether the samples of a script's step are a guess: what is made of them is shown as about so much.

@@ -35,7 +35,7 @@ class ForeignRow {
   explicit ForeignRow(sqlite3_stmt* statement) : statement_(statement) {}
   /// Null for NULL, for what is no integer, and for a column that the table lacks.
   std::optional<std::int64_t> integer(int column) const;
-  /// Empty likewise; may be no UTF-8. Valid until the next row.
+  /// Empty for NULL, what is no text, and a column that the table lacks; may be no UTF-8. Valid until the next row.
   std::string_view text(int column) const;
 
  private:

@@ -10,7 +10,7 @@ namespace ridgeline::whatif {
 /// What a change touches: tasks whose time, place or order is another one, and tasks that it adds.
 struct TouchedGraph {
   graph::Graph without;         ///< the changed graph, in which all of that takes no time
-  graph::Graph before_without;  ///< likewise the unchanged one
+  graph::Graph before_without;  ///< the unchanged graph, in which it takes no time either
   std::int64_t before_ns = 0;   ///< of those tasks in the unchanged graph
   std::int64_t added_ns = 0;    ///< of the tasks that are new
 };

@@ -120,7 +120,7 @@ class IterationWalk::Walk {
     return price(recording::Cost::kOutsideOp) + price(recording::Cost::kPerFrame) * depth;
   }
 
-  /// Half of the cost around an op's span falls before it, half after it; likewise inside it.
+  /// Half of the cost around an op's span falls before it, half after it; the cost inside it is split in the same way.
   void begin(std::uint32_t op, std::uint64_t limit) {
     const std::uint64_t start = std::max(cursor_, recording_.op_start()[op]);
     const double half_outside = outside_cost(op) / 2;

@@ -213,7 +213,7 @@ struct Caller {
   Location location;
   double ms = 0;  ///< with everything inside
   ByPhase by_phase{};
-  std::uint64_t peak_bytes = 0;  ///< likewise; no call makes weights and their gradients: the first caller has them
+  std::uint64_t peak_bytes = 0;  ///< as `ms`; no call makes weights and their gradients: the first caller has them
   double device_ms = 0;
 };
 
@@ -436,7 +436,7 @@ struct CriticalCost {
   double slack_ms = 0;     ///< how much longer it may take before the step does; 0 on the critical path
   /// By how much the step is shorter when everything of it, on the host and on devices, takes half as long.
   double saved_twice_as_fast_ms = 0;
-  double saved_without_ms = 0;  ///< likewise, no time at all: no change of it alone can bring more
+  double saved_without_ms = 0;  ///< when it takes no time at all: no change of it alone can bring more
 };
 
 struct CriticalLine {

@@ -18,9 +18,9 @@ inline bool is_collective_kernel(std::string_view kernel) {
 struct TracedCollective {
   std::string kernel;        ///< its name
   std::string call{};        ///< "allreduce"; empty: the trace does not name it
-  std::string group{};       ///< the name of the process group; empty likewise
-  std::vector<int> ranks{};  ///< of the group; empty likewise
-  std::string dtype{};       ///< "Float"; empty likewise
+  std::string group{};       ///< the name of the process group; empty: not named
+  std::vector<int> ranks{};  ///< of the group; empty: not named
+  std::string dtype{};       ///< "Float"; empty: not named
   std::uint64_t elements = 0;
   std::uint32_t device = 0;
   std::uint32_t stream = 0;
@@ -30,7 +30,7 @@ struct TracedCollective {
 
 struct TracedRank {
   int rank = -1;                                              ///< -1: the trace does not tell
-  int world_size = 0;                                         ///< 0: likewise
+  int world_size = 0;                                         ///< 0: the trace does not tell
   std::uint64_t base_ns = 0;                                  ///< to be added to times, for those since 1970
   std::vector<std::pair<std::uint64_t, std::int64_t>> steps;  ///< when each began, and its number
   std::vector<TracedCollective> collectives;                  ///< by start
