@@ -31,7 +31,7 @@ PAGES = (
         "Accuracy",
         "What is promised: 95 % of the real times lie in the interval of a report or of another batch size, 90 % of "
         "tried changes in that of a change; peaks on the host are exact to the byte, or are shown as an estimate. "
-        "[Jobs and other GPUs](accuracy-elsewhere.md) and [speed](performance.md) have pages of their own.",
+        "[Jobs and other GPUs](accuracy-elsewhere.md) and [speed](performance.md) have their own pages.",
         (
             "accuracy",
             "refine",
@@ -123,6 +123,8 @@ def section(result: dict[str, Any]) -> list[str]:
 
 
 def text_of(page: Page, of: dict[str, dict[str, Any]]) -> str:
+    is_usual = any(of[name]["machine"] == USUAL_MACHINE for name in page.names)
+    usual = f"The machine, unless a section names another: {USUAL_MACHINE}. " if is_usual else ""
     lines = [
         f"<!-- Written by `{REWRITE}` from docs/dev/results. Not to be edited. -->",
         "",
@@ -131,9 +133,8 @@ def text_of(page: Page, of: dict[str, dict[str, Any]]) -> str:
         *wrapped(page.intro),
         "",
         *wrapped(
-            f"The machine, unless a section names another: {USUAL_MACHINE}. Each command measures again (`--keep` "
-            "rewrites its figures) and links to its tables. What has no date was measured before dates were kept. "
-            "Below a table: what falls short."
+            f"{usual}Each command measures again (`--keep` "
+            "rewrites its figures) and links to its tables. What has no date was measured before dates were kept."
         ),
         "",
     ]
