@@ -116,7 +116,7 @@ def _trace(steps: Mapping[int, list[_Operation]], calls: Mapping[tuple[Any, ...]
 
 
 def _last_of_each_type(done: Iterable[tuple[_Operation, int]], start: float) -> list[tuple[_Operation, int]]:
-    """Of the rank's operations that were over by then."""
+    """The last operation of each type among the rank's operations that were over by then."""
     last: dict[int, tuple[_Operation, int]] = {}
     for one, number in done:
         if one.end <= start + _SAME_S and (one.type not in last or one.end >= last[one.type][0].end):

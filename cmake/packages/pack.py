@@ -35,7 +35,7 @@ def version_of(program: Path) -> str:
 
 
 def glibc_minor(program: Path) -> int:
-    """Of the oldest glibc 2 that has all the symbols that the program needs."""
+    """The minor version of the oldest glibc 2 that has all the symbols that the program needs."""
     command = ["readelf", "--wide", "--version-info", program]
     versions = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return max(int(minor) for minor in re.findall(r"\bGLIBC_2\.(\d+)", versions))

@@ -8,7 +8,7 @@ SIZE, CLASSES = 128, 10
 STRIDES = (8, 16, 32)  # of the levels that have anchors
 SHAPES = 3  # anchors at each place
 WIDTH = 48  # channels of the pyramid
-# Of the backbone's blocks: channels, stride, and how much wider the inside is.
+# The backbone's blocks: channels, stride, and how much wider the inside is.
 BLOCKS = ((16, 1, 1), (24, 2, 6), (24, 1, 6), (40, 2, 6), (40, 1, 6), (80, 2, 6), (80, 1, 6), (160, 2, 6))
 
 

@@ -53,7 +53,7 @@ class Pyramid(nn.Module):
 
 
 class ProposalHead(nn.Module):
-    """Of each anchor whether there is an object (N, A), and offsets of its box (N, A, 4)."""
+    """For each anchor, whether there is an object (N, A), and offsets of its box (N, A, 4)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -126,7 +126,7 @@ def anchors(device: torch.device) -> Tensor:
 
 
 def best_anchors(objectness: Tensor) -> Tensor:
-    """Of each image those that score best, cut to the image: (N, REGIONS, 4)."""
+    """The anchors that score best in each image, cut to the image: (N, REGIONS, 4)."""
     best = objectness.topk(REGIONS, dim=1).indices
     return anchors(objectness.device)[best].clamp(0, SIZE)
 

@@ -74,7 +74,7 @@ local COMMANDS = {
   log = log,
 }
 
--- Of each group one word, in any order; without one, the group's first.
+-- One word of each group, in any order; without one, the group's first.
 local ARGUMENTS = { costliest = { { "lines", "operations", "modules" }, { "time", "memory" } } }
 
 -- Their words are handed on as they are.

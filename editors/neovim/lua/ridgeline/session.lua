@@ -443,7 +443,7 @@ function M.show_job(buffer, file)
   end)
 end
 
---- Of the server's code lens.
+--- The command of the server's code lens.
 vim.lsp.commands["ridgeline.writeEntryPoint"] = function(_, context) M.init(context.bufnr) end
 
 function M.cancel(buffer)
