@@ -188,7 +188,7 @@ SizesAsked sizes_asked_from(const json& value) {
 
 ReadyToRecord ready_from(const json& value) {
   const ReadyToRecord ready{member<std::int64_t>(value, "step"), positive_time(value.at("stepNs")),
-                            member<int>(value, "steps")};
+                            member<int>(value, "steps"), value.value("ends", false)};
   if (ready.step < 0 || ready.steps < 1 || ready.steps > kMaxRecordedSteps) {
     throw std::invalid_argument("readyToRecord: not steps");
   }

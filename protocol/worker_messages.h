@@ -123,14 +123,15 @@ struct TraceFrame {
   std::string function;
   std::string text;
 };
-/// A rank is warm, and asks which steps it is to record.
+/// A rank is warm, and asks which steps it is to record; or it is measured, and asks with which step it is to end.
 struct ReadyToRecord {
   std::int64_t step = 0;  ///< how many steps it has taken
   double step_ns = 0;     ///< positive
   int steps = 0;          ///< that it would record; 1 to kMaxRecordedSteps
+  bool ends = false;      ///< it is measured
 };
 inline constexpr int kMaxRecordedSteps = 1 << 20;
-/// The answer: `steps` steps from the one on that has the number `first`.
+/// The answer: `steps` steps from the one on that has the number `first`; or the end once so many steps were taken.
 struct RecordSteps {
   std::int64_t first = 0;
   int steps = 0;

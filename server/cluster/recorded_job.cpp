@@ -15,7 +15,7 @@ namespace {
 using communication::Collective;
 using communication::RankRecord;
 
-constexpr std::int64_t kLatestNs = std::int64_t{1} << 62U;
+constexpr std::int64_t kMostNs = std::int64_t{1} << 62U;
 
 bool is_point_to_point(communication::Kind kind) {
   return kind == communication::Kind::kSend || kind == communication::Kind::kReceive;
@@ -83,7 +83,7 @@ class Maker {
  private:
   /// Whether differences of the record's times are times.
   static bool is_in_range(const RankRecord& rank) {
-    const auto fits = [](std::int64_t ns) { return ns >= 0 && ns <= kLatestNs; };
+    const auto fits = [](std::int64_t ns) { return ns >= 0 && ns <= kMostNs; };
     return std::ranges::all_of(
                rank.iterations,
                [&](const communication::Iteration& one) { return fits(one.started_ns) && fits(one.ended_ns); }) &&

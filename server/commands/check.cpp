@@ -36,7 +36,7 @@ using budgets::EntryFindings;
 using budgets::Verdict;
 
 constexpr const char* kBudgetsFile = "pyproject.toml";
-constexpr std::uintmax_t kMostBytes = 4U << 20U;
+constexpr std::uintmax_t kMostSettingsBytes = 4U << 20U;
 /// Runs after which the budgets are judged. The n-th time, a verdict may be wrong with a probability of 5 % / 2ⁿ: that
 /// it was judged several times does not make it wrong more often.
 constexpr int kLooks[] = {1, 3, 6, 12, 24};
@@ -66,7 +66,7 @@ base::Result<std::vector<CheckedEntry>, ExitCode> budgets_above(fs::path folder)
   for (std::error_code problem; !folder.empty(); folder = folder.parent_path()) {
     const fs::path file = folder / kBudgetsFile;
     if (fs::is_regular_file(file, problem)) {
-      const auto text = base::read_text(file.string(), kMostBytes);
+      const auto text = base::read_text(file.string(), kMostSettingsBytes);
       auto parsed =
           text ? budgets::parse_budgets(*text, file.string()) : base::Result<std::vector<EntryBudgets>>(text.error());
       if (!parsed) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "commands/exit_codes.h"
+#include "commands/failure_text.h"
 #include "commands/options.h"
 #include "commands/progress_line.h"
 #include "commands/terminal.h"
@@ -29,11 +30,6 @@ struct DeviceOptions {
   std::string sheet;
   double seconds = 0.25;
 };
-
-int fail(const std::string& why) {
-  print_error(why);
-  return kExitEnvironment;
-}
 
 microbenchmarks::Measured measured(const DeviceOptions& options) {
   microbenchmarks::MeasureRequest request;

@@ -67,6 +67,13 @@ ExitCode exit_code_of(const protocol::Failure& failure) {
   return {code == 0 ? kExitEntryFailed : code};
 }
 
+int fail(const std::string& message, int exit_code) {
+  print_error(message);
+  return exit_code;
+}
+
+int fail(const base::Error& error, int exit_code) { return fail(error.message(), exit_code); }
+
 ExitCode usage_error(const std::string& message) {
   print_error(message);
   return {kExitUsage};

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/result.h"
 #include "commands/exit_codes.h"
 #include "profiling/request.h"
 
@@ -14,6 +15,10 @@ std::string failure_text(const profiling::RunFailure& failure, const std::string
 
 /// docs/user/errors.md: which failures are the entry point's, and which are the machine's.
 ExitCode exit_code_of(const protocol::Failure& failure);
+
+/// Writes to stderr why a command ends, and returns the exit code.
+int fail(const std::string& message, int exit_code = kExitEnvironment);
+int fail(const base::Error& error, int exit_code = kExitEnvironment);
 
 /// Writes to stderr what is wrong with the command line or a file that it names.
 ExitCode usage_error(const std::string& message);

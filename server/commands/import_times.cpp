@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/result.h"
 #include "commands/exit_codes.h"
+#include "commands/failure_text.h"
 #include "commands/options.h"
 #include "commands/own_operations.h"
 #include "commands/terminal.h"
@@ -26,18 +27,11 @@ using operations::CsvOptions;
 using operations::Merged;
 using operations::OperationTable;
 
-constexpr int kFailed = 1;
-
 struct ImportOptions {
   std::vector<std::string> files;
   std::string format;  ///< empty: files of `export`
   CsvOptions csv;
 };
-
-int fail(const base::Error& why) {
-  print_error(why.message());
-  return kFailed;
-}
 
 base::Result<Merged> import_csv(OperationTable& table, const std::string& path, CsvOptions csv) {
   const auto text = base::read_text(path, operations::kMaxCsvBytes);
@@ -58,7 +52,7 @@ int merge_into(OperationTable& table, const ImportOptions& options) {
   for (const std::string& file : options.files) {
     const auto merged = options.format.empty() ? table.merge(file) : import_csv(table, file, options.csv);
     if (!merged) {
-      return fail(merged.error());
+      return fail(merged.error(), kExitEntryFailed);
     }
     text += report::text_merged(file, *merged);
   }
@@ -98,7 +92,7 @@ void add_import_times_command(CLI::App& operations, int& exit_code) {
   command->callback([options, &exit_code] {
     options->csv.format = options->format == "matmul" ? CsvFormat::kMatmul : CsvFormat::kOperations;
     auto table = own_operation_table();
-    exit_code = table ? merge_into(*table, *options) : fail(table.error());
+    exit_code = table ? merge_into(*table, *options) : fail(table.error(), kExitEntryFailed);
   });
 }
 
@@ -117,7 +111,7 @@ void add_import_and_merge_commands(CLI::App& operations, int& exit_code) {
       "  ridgeline operations merge --output all.sqlite times/*.sqlite");
   merging->callback([options, into, &exit_code] {
     auto table = OperationTable::open(*into);
-    exit_code = table ? merge_into(*table, *options) : fail(table.error());
+    exit_code = table ? merge_into(*table, *options) : fail(table.error(), kExitEntryFailed);
   });
 }
 

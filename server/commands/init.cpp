@@ -26,7 +26,7 @@ struct InitOptions {
 };
 
 /// Writes a file that was not there before; else says why not, and returns false.
-bool write_new(const std::string& path, const std::string& text) {
+bool write_new_file(const std::string& path, const std::string& text) {
   std::FILE* const file = std::fopen(path.c_str(), "wx");
   if (file == nullptr) {
     print_error(base::with_errno("cannot write " + path));
@@ -83,7 +83,7 @@ int run(const InitOptions& options) {
     print_error(options.script + ": " + entry_point.error().message());
     return kExitEntryFailed;
   }
-  if (!write_new(output, entry_point->text)) {
+  if (!write_new_file(output, entry_point->text)) {
     return kExitEnvironment;
   }
   std::string message = "wrote " + output + ". Read it before you profile it.";

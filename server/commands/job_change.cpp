@@ -25,18 +25,18 @@ constexpr int kMostParts = 1024;
 
 std::optional<double> times_of(std::string_view text) { return whatif::number_of(text, kLeastTimes, kMostTimes); }
 
-struct Place {
+struct PlaceTimes {
   std::string_view where;
   double times = 1;
 };
 
 /// WHERE=K.
-std::optional<Place> place_of(std::string_view argument) {
+std::optional<PlaceTimes> place_of(std::string_view argument) {
   const std::size_t equals = argument.rfind('=');
   if (equals == std::string_view::npos) return std::nullopt;
   const auto times = times_of(argument.substr(equals + 1));
   if (!times.has_value()) return std::nullopt;
-  return Place{argument.substr(0, equals), *times};
+  return PlaceTimes{argument.substr(0, equals), *times};
 }
 
 base::Result<cluster::RecordedJob> faster_line(cluster::RecordedJob job, std::string_view argument) {

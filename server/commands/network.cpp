@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "commands/exit_codes.h"
+#include "commands/failure_text.h"
 #include "commands/options.h"
 #include "commands/terminal.h"
 #include "communication/network.h"
@@ -29,11 +30,6 @@ struct NetworkRequest {
   int largest_mib = 256;
   Output output;  ///< of which the file is used
 };
-
-int fail(const std::string& why) {
-  print_error(why);
-  return kExitEnvironment;
-}
 
 std::vector<std::string> command_of(const NetworkRequest& request, const std::string& python,
                                     const std::string& sources) {

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "commands/measuring_script.h"
 #include "commands/experiments.h"
+#include "commands/measuring_script.h"
 #include "commands/options.h"
 #include "commands/own_operations.h"
 #include "commands/profile_now.h"

@@ -10,6 +10,7 @@
 #include "app/collect_times.h"
 #include "base/result.h"
 #include "commands/experiments.h"
+#include "commands/failure_text.h"
 #include "commands/import_times.h"
 #include "commands/operation_plan.h"
 #include "commands/options.h"
@@ -29,13 +30,6 @@ namespace ridgeline::commands {
 namespace {
 
 using operations::OperationTable;
-
-constexpr int kFailed = 1;
-
-int fail(const base::Error& why) {
-  print_error(why.message());
-  return kFailed;
-}
 
 struct MeasureOptions {
   std::shared_ptr<profiling::ProfileRequest> request = std::make_shared<profiling::ProfileRequest>();
@@ -84,12 +78,12 @@ int measure(const MeasureOptions& options) {
 int list(const Output& output, std::size_t most) {
   auto table = own_operation_table();
   if (!table) {
-    return fail(table.error());
+    return fail(table.error(), kExitEntryFailed);
   }
   const auto count = table->count();
   auto listed = table->list(most);
   if (!count || !listed) {
-    return fail(count ? listed.error() : count.error());
+    return fail(count ? listed.error() : count.error(), kExitEntryFailed);
   }
   const auto cache = worker::cache_folder();
   const auto kept =
@@ -163,7 +157,7 @@ void add_operations_command(CLI::App& app, int& exit_code) {
   exporting->callback([file, &exit_code] {
     auto table = own_operation_table();
     const auto written = table ? table->export_to(*file) : base::Result<void>(table.error());
-    exit_code = written ? 0 : fail(written.error());
+    exit_code = written ? 0 : fail(written.error(), kExitEntryFailed);
   });
 
   add_import_and_merge_commands(*command, exit_code);

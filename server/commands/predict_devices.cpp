@@ -11,6 +11,7 @@
 #include "commands/described_cluster.h"
 #include "commands/exit_codes.h"
 #include "commands/experiments.h"
+#include "commands/failure_text.h"
 #include "commands/own_estimators.h"
 #include "commands/own_operations.h"
 #include "commands/profile_now.h"
@@ -60,11 +61,6 @@ base::Result<std::vector<NamedDevice>> named_devices(const DeviceQuestion& quest
     named[i].price_per_hour = prices[prices.size() == 1 ? 0 : i];
   }
   return named;
-}
-
-int fail(const base::Error& why, int code) {
-  print_error(why.message());
-  return code;
 }
 
 /// What is asked about, and what is known of it on this machine.

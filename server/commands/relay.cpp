@@ -15,6 +15,7 @@
 
 #include "base/own_file.h"
 #include "commands/exit_codes.h"
+#include "commands/failure_text.h"
 #include "commands/runtime.h"
 #include "commands/terminal.h"
 #include "transport/endpoint.h"
@@ -77,11 +78,6 @@ DaemonConnection join_or_start(boost::asio::io_context& loop, const std::string&
     daemon = transport::EndpointProblem{"no daemon listens at " + path + ", and none could be started; see " + log};
   }
   return daemon;
-}
-
-int fail(const std::string& message) {
-  print_error(message);
-  return kExitEnvironment;
 }
 
 int relay() {

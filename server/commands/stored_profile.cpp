@@ -16,7 +16,7 @@ namespace ridgeline::commands {
 
 namespace {
 
-constexpr std::uintmax_t kMostBytes = 512U << 20U;
+constexpr std::uintmax_t kMostReportBytes = 512U << 20U;
 
 bool is_id(const std::string& text) {
   return !text.empty() && text.size() <= 64 &&
@@ -47,7 +47,7 @@ base::Result<std::string> kept_report(const std::string& id) {
 base::Result<analysis::Profile> stored_profile(const std::string& name) {
   std::error_code problem;
   const bool kept = is_id(name) && !std::filesystem::exists(name, problem);
-  const auto text = kept ? kept_report(name) : base::read_text(name, kMostBytes);
+  const auto text = kept ? kept_report(name) : base::read_text(name, kMostReportBytes);
   if (!text) {
     return text.error();
   }

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "commands/exit_codes.h"
+#include "commands/failure_text.h"
 #include "commands/options.h"
 #include "commands/own_estimators.h"
 #include "commands/own_operations.h"
@@ -44,11 +45,6 @@ struct TrainOptions {
   bool without_product = false;
   std::shared_ptr<Output> output = std::make_shared<Output>();
 };
-
-int fail(const base::Error& why) {
-  print_error(why.message());
-  return kExitEnvironment;
-}
 
 /// The times on all GPUs in the table that have a data sheet, in order of keys.
 base::Result<std::vector<DeviceTimes>> times_by_device() {

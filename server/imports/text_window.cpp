@@ -11,19 +11,19 @@ namespace ridgeline::imports {
 
 namespace {
 
-constexpr std::size_t kChunk = std::size_t{1} << 18U;
+constexpr std::size_t kWindowChunk = std::size_t{1} << 18U;
 constexpr std::size_t kBefore = 64;  ///< held of what was passed
 constexpr std::size_t kNear = 24;    ///< shown on either side
 
 }  // namespace
 
-TextWindow::TextWindow(ByteSource source) : source_(std::move(source)), buffer_(2 * kChunk) {}
+TextWindow::TextWindow(ByteSource source) : source_(std::move(source)), buffer_(2 * kWindowChunk) {}
 
 bool TextWindow::fill() {
   if (is_at_end_) {
     return false;
   }
-  if (buffer_.size() - end_ < kChunk) {
+  if (buffer_.size() - end_ < kWindowChunk) {
     const std::size_t gone = passed();
     const std::string_view text(buffer_.data(), gone);
     lines_ += static_cast<std::uint64_t>(std::ranges::count(text, '\n'));
@@ -34,7 +34,7 @@ bool TextWindow::fill() {
     base_ += gone;
     at_ -= gone;
     end_ -= gone;
-    buffer_.resize(std::max(buffer_.size(), end_ + kChunk));
+    buffer_.resize(std::max(buffer_.size(), end_ + kWindowChunk));
   }
   const std::size_t count = source_(std::span(buffer_).subspan(end_));
   end_ += count;

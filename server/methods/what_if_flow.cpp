@@ -26,7 +26,7 @@ using protocol::FailureKind;
 constexpr double kMeasureSeconds = 60;
 constexpr double kTrySeconds = 5;
 
-std::string name_of(const std::string& path) { return std::filesystem::path(path).filename().string(); }
+std::string file_name_of(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
 profiling::RunFailure failure(FailureKind kind, std::string message) {
   return {protocol::failure_of(kind, "what-if", std::move(message)), ""};
@@ -164,7 +164,7 @@ base::Task<WhatIfFlow::Ready> WhatIfFlow::prepare(Workspace& workspace, std::str
   auto configured = workspace.configured();
   co_await std::move(configured);
   if (const auto entry = entries_.find(path); entry != nullptr && entry->is_script) {
-    co_return failure(FailureKind::kProviderMissing, name_of(path) +
+    co_return failure(FailureKind::kProviderMissing, file_name_of(path) +
                                                          " was profiled as a script. What changes bring is known of an "
                                                          "entry file with providers: write one for its model.");
   }
@@ -201,7 +201,7 @@ base::Task<WhatIfFlow::Ready> WhatIfFlow::prepare(Workspace& workspace, std::str
       entries_.cancel_experiment(stopped->ticket);
     }
   };
-  asking->bar = std::make_shared<ProgressBar>(workspace.session(), params, "What if: " + name_of(path), stop);
+  asking->bar = std::make_shared<ProgressBar>(workspace.session(), params, "What if: " + file_name_of(path), stop);
   cancel.on_cancel(stop);
   co_return asking;
 }

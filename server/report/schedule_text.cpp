@@ -15,7 +15,7 @@ namespace {
 using analysis::CriticalLine;
 using analysis::StepSchedule;
 
-constexpr std::size_t kShownLines = 8;
+constexpr std::size_t kScheduleLines = 8;
 constexpr int kFigures = 10 + 8 + 15 + 12;  ///< columns behind the name
 
 /// Negative when the step becomes longer.
@@ -40,7 +40,7 @@ void schedule_table(Page& page, const analysis::Profile& profile, const Places& 
   std::erase_if(lines, [&](const CriticalLine& line) {
     return std::max(line.cost.critical_ms, std::abs(line.cost.saved_twice_as_fast_ms)) < kNegligible * whole;
   });
-  lines.resize(std::min(lines.size(), kShownLines));
+  lines.resize(std::min(lines.size(), kScheduleLines));
   if (lines.empty()) return;
   const int name_width = page.width() - 2 - kFigures;
   page.line();

@@ -106,7 +106,8 @@ Job::Job(asio::io_context& loop, Reaper& reaper, JobOptions options, Handlers ha
       acceptor_(loop),
       patience_(loop),
       end_timer_(loop),
-      agreement_timer_(loop) {}
+      recording_(loop),
+      end_(loop) {}
 
 Job::~Job() {
   builder_.cancel();
@@ -348,16 +349,20 @@ void Job::answer(Client& client) {
   spec.agree_steps = joined.ranks > 1;
   if (spec.agree_steps) {
     client.number = ++agreeing_;
-    agreement_.join(client.number);
     const auto wanted = std::ranges::count_if(options_.ranks, [&](int rank) { return rank < joined.ranks; });
-    agreement_.expect(options_.ranks.empty() ? joined.local_ranks
-                                             : std::min(static_cast<int>(wanted), joined.local_ranks));
+    const int ranks =
+        options_.ranks.empty() ? joined.local_ranks : std::min(static_cast<int>(wanted), joined.local_ranks);
+    for (Agreement* agreement : {&recording_, &end_}) {
+      agreement->steps.join(client.number);
+      agreement->steps.expect(ranks);
+    }
   }
   client.inbox = std::make_unique<RunInbox>(
       kRecordingBytes, [](const protocol::Progress&) {}, [](const protocol::SizesAsked&) {},
       [this, number = client.number](const protocol::ReadyToRecord& ready) {
-        agreement_.ready(number, ready, now_ns());
-        decide_steps();
+        Agreement& agreement = ready.ends ? end_ : recording_;
+        agreement.steps.ready(number, ready, now_ns());
+        decide(agreement);
       });
   boost::system::error_code gone;
   const std::string path = agent_path(options_.cache, joined.environment);
@@ -365,25 +370,25 @@ void Job::answer(Client& client) {
   asio::write(client.socket, asio::buffer(protocol::encode_message(protocol::join_message(path, spec))), gone);
 }
 
-void Job::decide_steps() {
-  agreement_timer_.cancel();
-  const auto steps = agreement_.decide(now_ns());
+void Job::decide(Agreement& agreement) {
+  agreement.timer.cancel();
+  const auto steps = agreement.steps.decide(now_ns());
   if (!steps.has_value()) {
-    if (const auto due = agreement_.due_ns()) {
-      agreement_timer_.expires_at(Clock::time_point(std::chrono::nanoseconds(*due)));
-      agreement_timer_.async_wait(lifetime_.guard([this](const boost::system::error_code& error) {
-        if (!error) decide_steps();
+    if (const auto due = agreement.steps.due_ns()) {
+      agreement.timer.expires_at(Clock::time_point(std::chrono::nanoseconds(*due)));
+      agreement.timer.async_wait(lifetime_.guard([this, &agreement](const boost::system::error_code& error) {
+        if (!error) decide(agreement);
       }));
     }
     return;
   }
-  if (const int missing = agreement_.missing(); missing > 0) {
+  if (const int missing = agreement.steps.missing(); missing > 0 && &agreement == &recording_) {
     handlers_.note(fmt::format("{} of the ranks {} not taken enough training steps to be recorded with the others",
                                missing, missing == 1 ? "has" : "have"));
   }
   const std::string message = protocol::encode_message(protocol::record_steps_message(*steps));
   for (Client& client : clients_) {
-    if (client.open && client.number > 0 && agreement_.is_ready(client.number)) {
+    if (client.open && client.number > 0 && agreement.steps.is_ready(client.number)) {
       boost::system::error_code gone;
       asio::write(client.socket, asio::buffer(message), gone);
     }
@@ -402,8 +407,10 @@ void Job::close(Client& client) {
     boost::system::error_code ignored;
     client.socket.close(ignored);
     if (client.number > 0) {
-      agreement_.leave(client.number);
-      decide_steps();
+      for (Agreement* agreement : {&recording_, &end_}) {
+        agreement->steps.leave(client.number);
+        decide(*agreement);
+      }
     }
     if (client.inbox != nullptr && client.inbox->has_final_result() && std::ranges::none_of(clients_, &Client::open)) {
       expect_end();

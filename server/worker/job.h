@@ -110,8 +110,14 @@ class Job {
   void on_joined(Client& client);
   void build_for(Client& client);
   void answer(Client& client);
-  /// Sends the ranks which steps they record, once that can be decided.
-  void decide_steps();
+  /// What all ranks do at the same step.
+  struct Agreement {
+    explicit Agreement(boost::asio::io_context& loop) : timer(loop) {}
+    StepAgreement steps;
+    boost::asio::steady_timer timer;
+  };
+  /// Sends the ranks which steps they record, or with which one they end, once that can be decided.
+  void decide(Agreement& agreement);
   bool is_recorded(const protocol::Joined& joined) const;
   void refuse(Client& client, protocol::Failure failure);
   void close(Client& client);
@@ -135,9 +141,9 @@ class Job {
   std::vector<Client*> waiting_;  ///< for the agent that is being built
   pid_t process_ = 0;
   std::optional<int> status_;
-  StepAgreement agreement_;
-  int agreeing_ = 0;  ///< clients that have joined it
-  boost::asio::steady_timer agreement_timer_;
+  Agreement recording_;
+  Agreement end_;     ///< of ranks that are stopped once they are measured
+  int agreeing_ = 0;  ///< clients that have joined both
   bool cancelled_ = false;
   base::Lifetime lifetime_;
 };

@@ -139,6 +139,22 @@ def run_ranks(*arguments: str, **environment: str) -> subprocess.CompletedProces
     return done
 
 
+# Trains until it is ended.
+ENDLESS = """
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("gloo")
+model = DistributedDataParallel(torch.nn.Linear(64, 64))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+while True:
+    optimizer.zero_grad()
+    model(torch.randn(16, 64)).square().mean().backward()
+    optimizer.step()
+"""
+
+
 def run_job(
     script: Path, steps: int, *options: str, ranks: int = 2, budget: float = 0.5, **environment: str
 ) -> subprocess.CompletedProcess[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -126,7 +127,8 @@ def test_where_the_code_runs_only_once_the_report_says_so(again: str, reason: st
     assert [sample["batchSize"] for sample in report["models"]["time"]["samples"]] == [2, 3]
     assert [set(sizes) for sizes in sizes_by_process(tmp_path).values() if sizes] == [{2, 3}]
     warning = next(text for text in report["warnings"] if "gets memory from the system" in text)
-    assert reason in warning and "at batch size 3" in warning
+    # The size that it takes most of is named, which the machine decides.
+    assert reason in warning and re.search("at batch size [23]", warning)
 
 
 def test_a_step_that_keeps_its_memory_is_timed_where_it_was_recorded(tmp_path: Path) -> None:

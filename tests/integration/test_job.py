@@ -16,7 +16,7 @@ import jsonschema
 import pytest
 from conftest import BINARY, ROOT, ridgeline
 from job_file import on_another_machine, read_job, records, write_job
-from job_scripts import ALONE, DDP, PARAMETER_SERVER, TORCH_CRASHES, command, run_job, script_of, transfers
+from job_scripts import ALONE, DDP, ENDLESS, PARAMETER_SERVER, TORCH_CRASHES, command, run_job, script_of, transfers
 from sshd import SSHD, serving
 from test_exports import check_perfetto
 from training_scripts import SINGLE, number_of
@@ -498,6 +498,16 @@ def test_a_rank_that_never_steps(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert re.search(r"Rank 1 \(process \d+\) ended before its training steps were recorded", done.stderr)
     assert "train.py · batch 32" in done.stderr
+
+
+def test_ranks_that_are_stopped_end_with_the_same_step(tmp_path: Path) -> None:
+    """One that ended alone would leave the others in the middle of a collective."""
+    script = tmp_path / "train.py"
+    script.write_text(ENDLESS)
+    done = run_job(script, 0, "--stop")
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "batch 16" in done.stderr
 
 
 @pytest.mark.long

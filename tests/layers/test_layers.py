@@ -353,3 +353,27 @@ HEADERS = [
 def test_checker(source: str, text: str, expected: str):
     found = "\n".join(problems({**dict.fromkeys(HEADERS, ""), source: text}))
     assert expected in found if expected else found == ""
+
+
+def unnamed_definitions(text: str) -> set[str]:
+    """Functions with their parameter types, types and constants that a source defines in an unnamed namespace."""
+    found = set()
+    for body in re.findall(r"\nnamespace \{\n(.*?)\n\}  // namespace\n", text, re.DOTALL):
+        for name, parameters in re.findall(
+            r"^[A-Za-z][\w:<>,&*\s]*?[\s&*>](\w+)\(([^()]*)\)[^;{()]*\{", body, re.MULTILINE
+        ):
+            types = [re.sub(r"\s*\b\w+$", "", one.strip()) for one in parameters.split(",") if one.strip()]
+            found.add(f"{name}({', '.join(types)})")
+        found |= set(re.findall(r"^(?:struct|class|enum class) (\w+)", body, re.MULTILINE))
+        found |= set(re.findall(r"^constexpr [^=\n]*?\b(k\w+)\b", body, re.MULTILINE))
+    return found
+
+
+def test_unnamed_namespaces_of_a_folder_define_different_names() -> None:
+    """Files of a folder are compiled together in groups, which differ from build to build."""
+    homes: dict[tuple[str, str], list[str]] = {}
+    for source, text in tree().items():
+        if source.startswith("server/") and source.endswith(".cpp") and 'R"' not in text:  # of sources in strings
+            for name in unnamed_definitions(text):
+                homes.setdefault((includes.folder_of(source), name), []).append(source)
+    assert {name: sources for name, sources in homes.items() if len(sources) > 1} == {}

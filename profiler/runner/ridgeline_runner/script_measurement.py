@@ -98,6 +98,7 @@ class Measurement:
         self._compilations = Compilations()
         self._has_settled = True  # torch.compile has
         self._ends_after_listing = False
+        self._last_step: int | None = None  # with which the ranks of a job end; None: not known
         self.backwards = 0  # that have begun
         self._forward: tuple[Any, Any] | None = None  # with which the step begins
 
@@ -132,7 +133,7 @@ class Measurement:
         happened = self._between.step_ended(now)
         if self._state != self._timing:
             self._loaders.step_ended(None)
-        if self._state not in (self._first_step, self._watched):
+        if self._state not in (self._first_step, self._watched, self._waiting_for_end):
             self._batch.step_ended()
         if self._state in (self._warming, self._waiting_for_answer, self._waiting_for_step):
             self._observe_memory(happened)
@@ -474,9 +475,33 @@ class Measurement:
             over = perf_counter() > self._deadline
             is_early = perf_counter() - self._timing_began < _CYCLE_SECONDS
             goes_on = is_early and not over and self._whole.awaits_cycle(is_expected=self._left_out.has_any)
-            self.is_done = ((over and sampled.enough_rounds) or sampled.is_known) and not goes_on
+            if ((over and sampled.enough_rounds) or sampled.is_known) and not goes_on:
+                self._measured()
         elif perf_counter() > self._deadline + 4 * self._options["timeBudgetSeconds"]:
+            self._measured()
+
+    def _measured(self) -> None:
+        """The ranks of a job that are stopped end with the same step: one that ended alone would fail the others."""
+        if self._options["stop"] and self._options["agreeSteps"]:
+            self._ask_when_to_end()
+        else:
             self.is_done = True
+
+    def _ask_when_to_end(self) -> None:
+        self._reporter.channel.send(
+            {"type": "readyToRecord", "step": self.steps, "stepNs": self._usual_ns, "steps": 1, "ends": True}
+        )
+        self._last_step = None
+        self._state = self._waiting_for_end
+
+    def _waiting_for_end(self, now: int, happened: dict[str, int]) -> None:
+        answer = self._reporter.channel.receive_if_any()
+        if answer is not None:
+            self._last_step = answer["first"]
+            if self.steps > self._last_step and answer["asksAgain"]:
+                self._ask_when_to_end()
+                return
+        self.is_done = self._last_step is not None and self.steps >= self._last_step
 
     def _send_round(self) -> None:
         sampled = self._sampled

@@ -31,9 +31,8 @@ def test_a_change_is_asked_about_and_tried(editor: Editor) -> None:
     before = editor.entry.read_text()
     editor.neovim.command("Ridgeline what-if")
     # What the recording says of it is there while the changed steps are run.
-    editor.until(
-        f"(function(shown) return shown:find('asking what', 1, true) and shown:find('fused optimizer', 1, true) end)({LINES})"
-    )
+    both = "(function(shown) return shown:find('asking what', 1, true) and shown:find('fused optimizer', 1, true) end)"
+    editor.until(f"{both}({LINES})")
     editor.neovim.command("q")
     open_list(editor)
     predicted = r"(no change|unclear: try it|[\d.]+× \w+) \([\d.]+ to [\d.]+\)"

@@ -378,6 +378,10 @@ TEST(ReadyToRecordMessage, HoldsTheStepsOfARank) {
   EXPECT_EQ(ready.step, 20);
   EXPECT_EQ(ready.step_ns, 5e6);
   EXPECT_EQ(ready.steps, 8);
+  EXPECT_FALSE(ready.ends);
+  json measured = sent;
+  measured["ends"] = true;
+  EXPECT_TRUE(std::get<ReadyToRecord>(*parse_worker_message(measured.dump())).ends);
   for (const auto& [field, value] : std::map<std::string, json>{{"step", -1}, {"stepNs", 0}, {"steps", 0}}) {
     json damaged = sent;
     damaged[field] = value;
