@@ -83,7 +83,8 @@ class World {
     analysis::Outlook outlook = analysis::outlook_of(*profile);
     profiling::ProfileRun run{
         std::move(*profile), began, {entry_, entry_.parent_path() / "resnet.py"}, true, std::move(outlook)};
-    CLAIM(profiling::keep_profile(run, request, *target).empty() && !run.profile.id.empty());
+    CLAIM(profiling::keep_profile(run, request, *target, profiling::seconds_since_1970()).empty() &&
+          !run.profile.id.empty());
     profile_ = run.profile.id;
 
     // The first session that opens the file has the profile read; on a busy machine that takes seconds.
