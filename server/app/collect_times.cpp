@@ -32,7 +32,7 @@ std::optional<operations::OperationTable> open_table(const std::string& cache, C
 /// Takes from `keys` what the table has.
 void look_up(const std::string& cache, CollectedTimes& times, std::vector<std::string>& keys) {
   auto table = open_table(cache, times);
-  if (!table.has_value() || keys.empty()) {
+  if (!table.has_value()) {
     return;
   }
   auto missing = profiling::unknown_operations(*table, times.conditions, keys, times.timed.known);
@@ -64,6 +64,9 @@ base::Task<base::Result<void, profiling::RunFailure>> collect_times(ExperimentRu
   auto unknown = std::make_shared<std::vector<std::string>>();
   std::ranges::copy_if(keys, std::back_inserter(*unknown),
                        [&](const std::string& key) { return !times->timed.known.contains(key); });
+  if (unknown->empty()) {
+    co_return base::Result<void, profiling::RunFailure>();
+  }
   auto looking = runner.off_loop([cache = runner.cache(), times, unknown] { look_up(cache, *times, *unknown); });
   co_await std::move(looking);
   for (int attempt = 0; attempt < profiling::kMostMeasurements && !unknown->empty(); ++attempt) {

@@ -278,10 +278,12 @@ class Measurement:
 
     def _ask_which_steps(self) -> None:
         """The job knows when all ranks are warm, and decides."""
-        self._reporter.channel.send(
-            {"type": "readyToRecord", "step": self.steps, "stepNs": self._usual_ns, "steps": self._wanted}
-        )
+        self._ask_the_job(self._wanted, ends=False)
         self._state = self._waiting_for_answer
+
+    def _ask_the_job(self, steps: int, *, ends: bool) -> None:
+        ready = {"type": "readyToRecord", "step": self.steps, "stepNs": self._usual_ns, "steps": steps, "ends": ends}
+        self._reporter.channel.send(ready)
 
     def _waiting_for_answer(self, now: int, happened: dict[str, int]) -> None:
         self._recorder.forget_freed()
@@ -488,9 +490,7 @@ class Measurement:
             self.is_done = True
 
     def _ask_when_to_end(self) -> None:
-        self._reporter.channel.send(
-            {"type": "readyToRecord", "step": self.steps, "stepNs": self._usual_ns, "steps": 1, "ends": True}
-        )
+        self._ask_the_job(1, ends=True)
         self._last_step = None
         self._state = self._waiting_for_end
 

@@ -26,14 +26,18 @@ fault = adds_to(FAULTS)
 QUICK = ("--python", sys.executable, "--time-budget", "0.1")
 
 
+def environment_of(world: World, **more: str) -> dict[str, str]:
+    """For a command whose processes and temporary files are missed if they stay."""
+    return {**os.environ, "MARK": world.mark, "TMPDIR": str(world.temporary), **more}
+
+
 def run(
     world: World, *command: str | Path, folder: Path | None = None, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """One whose processes and temporary files are missed if they stay."""
     return subprocess.run(
         [BINARY, *command],
         cwd=folder,
-        env={**os.environ, "MARK": world.mark, "TMPDIR": str(world.temporary), **environment},
+        env=environment_of(world, **environment),
         capture_output=True,
         text=True,
         timeout=20 * PATIENCE,
@@ -164,7 +168,7 @@ def killed_wrapper(world: World, random: Random) -> None:
     mark = f"mark-{uuid.uuid4()}"
     script = "import time; print('running', flush=True); time.sleep(600)"
     command = [BINARY, "run", "--", sys.executable, "-c", script]
-    environment = {**os.environ, "MARK": world.mark, "MINE": mark, "TMPDIR": str(world.temporary)}
+    environment = environment_of(world, MINE=mark)
     before = set(world.temporary.iterdir())
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as running:
         assert running.stdout is not None and running.stdout.readline()
