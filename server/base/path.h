@@ -27,6 +27,9 @@ constexpr bool is_below(std::string_view path, std::string_view folder) {
   return relative_to(path, folder).has_value();
 }
 
+/// What follows the last '/'.
+constexpr std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
 /// The part of `path` below the innermost folder that packages are installed in, site-packages or dist-packages;
 /// nothing where there is none.
 constexpr std::optional<std::string_view> installed_path(std::string_view path) {

@@ -18,8 +18,6 @@ namespace {
 constexpr std::chrono::milliseconds kDebounce{5};
 constexpr const char* kYes = "Profile";
 
-std::string name_of(const std::string& path) { return std::filesystem::path(path).filename().string(); }
-
 std::string question(const profiling::Target& target, const std::string& what, bool agreed_before) {
   return (agreed_before ? "What is at " + target.entry + " is not what you agreed to run: its project was replaced. "
                         : std::string()) +
@@ -91,7 +89,7 @@ base::Task<void> keep_consent(Entries& entries, std::string path, std::string te
 profiling::RunFailure not_trusted(const profiling::Target& target) {
   return {protocol::failure_of(
               protocol::FailureKind::kNotTrusted, "start",
-              "The code of " + name_of(target.entry) +
+              "The code of " + std::string(base::file_name(target.entry)) +
                   " was not run: permission was not given. Where the editor cannot ask, its settings for this "
                   "server can say so: initializationOptions {\"trust\": \"editor\"}."),
           ""};
@@ -169,8 +167,8 @@ base::Task<ProfileEnd> ProfilingFlow::run_script(Workspace& workspace, std::stri
   }
   const auto stop = lifetime_.guard([this, entry = target->entry] { entries_.cancel(entry); });
   cancel.on_cancel(stop);
-  const auto bar =
-      std::make_shared<ProgressBar>(workspace.session(), options.params, "Profiling " + name_of(target->entry), stop);
+  const auto bar = std::make_shared<ProgressBar>(workspace.session(), options.params,
+                                                 "Profiling " + std::string(base::file_name(target->entry)), stop);
   const auto show = [bar](const protocol::Progress& step) { bar->show(step); };
   const auto sent = std::make_shared<ScriptOutput>(workspace.session(), uri);
   const auto output = [sent](std::string_view text) { sent->write(text); };
@@ -198,8 +196,8 @@ base::Task<ProfileEnd> ProfilingFlow::run(Workspace& workspace, profiling::Profi
       co_return cancelled();
     }
     cancel.on_cancel(stop);
-    const auto bar =
-        std::make_shared<ProgressBar>(workspace.session(), params, "Profiling " + name_of(target.entry), stop);
+    const auto bar = std::make_shared<ProgressBar>(workspace.session(), params,
+                                                   "Profiling " + std::string(base::file_name(target.entry)), stop);
     const auto show = [bar](const protocol::Progress& step) { bar->show(step); };
     auto profiled =
         workspace.while_open(entries_.profile(request, target, vouches, profiling::as_overlay(open_texts), show));

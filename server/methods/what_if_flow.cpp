@@ -1,7 +1,6 @@
 #include "methods/what_if_flow.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <iterator>
 #include <optional>
@@ -26,8 +25,6 @@ using protocol::FailureKind;
 constexpr double kMeasureSeconds = 60;
 constexpr double kTrySeconds = 5;
 
-std::string file_name_of(const std::string& path) { return std::filesystem::path(path).filename().string(); }
-
 profiling::RunFailure failure(FailureKind kind, std::string message) {
   return {protocol::failure_of(kind, "what-if", std::move(message)), ""};
 }
@@ -44,12 +41,11 @@ analysis::ChangeAnswer unknown_row(const ChangeRequest& change) {
 
 /// One request, and the experiments that it runs.
 struct WhatIfFlow::Asking final : app::ExperimentRunner {
-  Asking(Entries& entries_, Workspace& workspace_, profiling::Target target_, session::CancelToken cancel_)
+  Asking(Entries& entries_, Workspace& workspace_, profiling::Target target_)
       : entries(entries_),
         workspace(workspace_),
         request(workspace_.settings().request(target_.entry)),
-        target(std::move(target_)),
-        cancel(std::move(cancel_)) {}
+        target(std::move(target_)) {}
 
   base::Task<profiling::ExperimentOutcome> run(Experiment experiment) override;
   base::Task<void> off_loop(std::function<void()> work) override;
@@ -59,7 +55,6 @@ struct WhatIfFlow::Asking final : app::ExperimentRunner {
   Workspace& workspace;
   profiling::ProfileRequest request;
   profiling::Target target;
-  session::CancelToken cancel;
   std::shared_ptr<Known> known{};
   std::shared_ptr<ProgressBar> bar{};
   profiling::ProfileQueue::Ticket ticket = 0;  ///< of the run that goes on
@@ -164,7 +159,7 @@ base::Task<WhatIfFlow::Ready> WhatIfFlow::prepare(Workspace& workspace, std::str
   auto configured = workspace.configured();
   co_await std::move(configured);
   if (const auto entry = entries_.find(path); entry != nullptr && entry->is_script) {
-    co_return failure(FailureKind::kProviderMissing, file_name_of(path) +
+    co_return failure(FailureKind::kProviderMissing, std::string(base::file_name(path)) +
                                                          " was profiled as a script. What changes bring is known of an "
                                                          "entry file with providers: write one for its model.");
   }
@@ -187,7 +182,7 @@ base::Task<WhatIfFlow::Ready> WhatIfFlow::prepare(Workspace& workspace, std::str
   if (!co_await std::move(consent)) {
     co_return not_trusted(*target);
   }
-  auto asking = std::make_shared<Asking>(entries_, workspace, *target, cancel);
+  auto asking = std::make_shared<Asking>(entries_, workspace, *target);
   const auto open_texts = workspace.open_texts(target->project_root);
   auto unsaved = workspace.while_open(entries_.read_files([open_texts] { return profiling::unsaved_of(open_texts); }));
   asking->request.overlay = co_await std::move(unsaved);
@@ -201,7 +196,8 @@ base::Task<WhatIfFlow::Ready> WhatIfFlow::prepare(Workspace& workspace, std::str
       entries_.cancel_experiment(stopped->ticket);
     }
   };
-  asking->bar = std::make_shared<ProgressBar>(workspace.session(), params, "What if: " + file_name_of(path), stop);
+  asking->bar = std::make_shared<ProgressBar>(workspace.session(), params,
+                                              "What if: " + std::string(base::file_name(path)), stop);
   cancel.on_cancel(stop);
   co_return asking;
 }
