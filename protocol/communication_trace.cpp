@@ -68,8 +68,9 @@ Bucket bucket_from(const nlohmann::json& value) {
   for (const nlohmann::json& size : items_of(value, "sizes", kMaxCalls)) {
     bucket.sizes.push_back(value_as<std::uint64_t>(size));
   }
-  if (bucket.sizes.size() != bucket.parameters.size())
+  if (bucket.sizes.size() != bucket.parameters.size()) {
     throw std::invalid_argument("a bucket's sizes are not of its parameters");
+  }
   return bucket;
 }
 

@@ -1,5 +1,5 @@
 // What a rank of a job sends of its communication during the recorded steps, beside its recording. Untrusted, as all
-// that the user's processes send. server/communication makes a communication::RankRecord of it.
+// that the user's processes send. server/jobs/record makes a communication::RankRecord of it.
 #pragma once
 
 #include <cstddef>

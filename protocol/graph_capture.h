@@ -19,7 +19,9 @@ class GraphCapture {
     captures_ = begins || (captures_ && thread == thread_);
     thread_ = thread;
     const bool captured = captures_;
-    if (base::contains(name, "EndCapture")) captures_ = false;
+    if (base::contains(name, "EndCapture")) {
+      captures_ = false;
+    }
     return captured;
   }
 

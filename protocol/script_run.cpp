@@ -108,7 +108,9 @@ WholeTime whole_from(const json& value) {
                   time_at(value, "usualSamples"),
                   value.at("isWhole").get<bool>(),
                   {}};
-  for (const json& part : bounded(value, "parts", kMaxScriptItems)) whole.parts.push_back(phase_from(part));
+  for (const json& part : bounded(value, "parts", kMaxScriptItems)) {
+    whole.parts.push_back(phase_from(part));
+  }
   return whole;
 }
 

@@ -104,16 +104,24 @@ std::size_t block_mark(std::string_view text) {
 
 Character first_character(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  if (byte(0) < 0x80) return {byte(0), 1};
+  if (byte(0) < 0x80) {
+    return {byte(0), 1};
+  }
   const std::size_t length = byte(0) >= 0xF0 ? 4 : byte(0) >= 0xE0 ? 3 : 2;
-  if (byte(0) < 0xC2 || byte(0) > 0xF4 || text.size() < length) return {};
+  if (byte(0) < 0xC2 || byte(0) > 0xF4 || text.size() < length) {
+    return {};
+  }
   char32_t code = byte(0) & (0x7FU >> length);
   for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0U) != 0x80U) return {};
+    if ((byte(i) & 0xC0U) != 0x80U) {
+      return {};
+    }
     code = (code << 6U) | (byte(i) & 0x3FU);
   }
   constexpr std::array<char32_t, 5> kSmallest = {0, 0, 0x80, 0x800, 0x10000};
-  if (code < kSmallest[length] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return {};
+  if (code < kSmallest[length] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) {
+    return {};
+  }
   return {code, length};
 }
 
@@ -202,7 +210,9 @@ Markdown Markdown::code(std::string_view text) {
   }
   // A pipe would end the cell of a table, also in a code span.
   std::string safe;
-  for (const char letter : shown) safe += letter == '|' ? std::string("\\|") : std::string(1, letter);
+  for (const char letter : shown) {
+    safe += letter == '|' ? std::string("\\|") : std::string(1, letter);
+  }
   const std::string fence(longest + 1, '`');
   const std::string pad = longest > 0 || safe.empty() ? " " : "";
   Markdown result;

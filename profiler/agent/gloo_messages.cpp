@@ -155,7 +155,9 @@ void take(int socket, Stream& stream, std::size_t bytes, bool sent) {
 void wrote(int socket, Stream& stream, const iovec* parts, int count, std::size_t bytes, std::uint64_t start) {
   if (stream.left == 0) {
     std::uint64_t offered = 0;
-    for (int i = 0; i < count; ++i) offered += parts[i].iov_len;
+    for (int i = 0; i < count; ++i) {
+      offered += parts[i].iov_len;
+    }
     if (count < 1 || parts[0].iov_len != sizeof(Header)) {
       return;  // the rest of a message that began before us, or none of Gloo's
     }

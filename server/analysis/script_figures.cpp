@@ -70,7 +70,9 @@ namespace {
 
 std::vector<BetweenSteps> phases_of(const std::vector<protocol::ScriptPhase>& phases) {
   std::vector<BetweenSteps> between;
-  for (const protocol::ScriptPhase& phase : phases) between.push_back({phase.name, phase.count, phase.ns / kMs});
+  for (const protocol::ScriptPhase& phase : phases) {
+    between.push_back({phase.name, phase.count, phase.ns / kMs});
+  }
   return between;
 }
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "profiling/kept_profiles.h"
+#include "app/profiling/kept_profiles.h"
 #include "worker/machine.h"
 
 namespace ridgeline::app {

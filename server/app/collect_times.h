@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "app/experiment_runner.h"
+#include "app/profiling/what_if.h"
 #include "base/result.h"
 #include "base/task.h"
-#include "profiling/what_if.h"
 
 namespace ridgeline::app {
 

@@ -4,8 +4,8 @@
 #include <functional>
 #include <string>
 
+#include "app/profiling/what_if.h"
 #include "base/task.h"
-#include "profiling/what_if.h"
 #include "protocol/experiment.h"
 
 namespace ridgeline::app {

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "whatif/calibration.h"
-#include "whatif/change_table.h"
+#include "step/changes/calibration.h"
+#include "step/changes/change_table.h"
 
 namespace ridgeline::app {
 

@@ -9,10 +9,10 @@
 #include "analysis/values/what_if.h"
 #include "app/collect_times.h"
 #include "app/experiment_runner.h"
+#include "app/profiling/what_if.h"
 #include "base/result.h"
 #include "base/task.h"
-#include "profiling/what_if.h"
-#include "whatif/change_file.h"
+#include "step/changes/change_file.h"
 
 namespace ridgeline::app {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "whatif/change_table.h"
+#include "step/changes/change_table.h"
 
 namespace ridgeline::app {
 

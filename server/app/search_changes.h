@@ -9,9 +9,9 @@
 #include "analysis/values/what_if.h"
 #include "app/experiment_runner.h"
 #include "app/predict_changes.h"
+#include "app/profiling/what_if.h"
 #include "base/result.h"
 #include "base/task.h"
-#include "profiling/what_if.h"
 
 namespace ridgeline::app {
 

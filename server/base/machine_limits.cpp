@@ -21,14 +21,18 @@ constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 std::vector<std::string> words_of(const std::string& line) {
   std::istringstream stream(line);
   std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.push_back(std::move(word));
+  for (std::string word; stream >> word;) {
+    words.push_back(std::move(word));
+  }
   return words;
 }
 
 std::vector<std::string> lines_of(const fs::path& path) {
   std::ifstream file(path);
   std::vector<std::string> lines;
-  for (std::string line; std::getline(file, line);) lines.push_back(std::move(line));
+  for (std::string line; std::getline(file, line);) {
+    lines.push_back(std::move(line));
+  }
   return lines;
 }
 
@@ -49,7 +53,9 @@ std::optional<std::uint64_t> number_in(const fs::path& path) {
 std::optional<std::uint64_t> entry_of(const fs::path& path, std::string_view key) {
   for (const std::string& line : lines_of(path)) {
     const std::vector<std::string> words = words_of(line);
-    if (words.size() >= 2 && words[0] == key) return number_of(words[1]);
+    if (words.size() >= 2 && words[0] == key) {
+      return number_of(words[1]);
+    }
   }
   return std::nullopt;
 }
@@ -80,7 +86,9 @@ fs::path below(const fs::path& mount, const std::string& mounted, const std::str
   const bool is_shown = path.starts_with(prefix + "/") && path.find("/..") == std::string::npos;
   std::error_code problem;
   fs::path folder = is_shown ? mount / fs::path(path.substr(prefix.size())).relative_path() : mount;
-  while (folder != mount && !fs::is_directory(folder, problem)) folder = folder.parent_path();
+  while (folder != mount && !fs::is_directory(folder, problem)) {
+    folder = folder.parent_path();
+  }
   return folder;
 }
 
@@ -90,20 +98,30 @@ std::vector<fs::path> groups_of(const fs::path& root, std::string_view controlle
   for (const std::string& line : lines_of(root / "proc/self/cgroup")) {
     const std::size_t first = line.find(':');
     const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
-    if (second == std::string::npos) continue;
+    if (second == std::string::npos) {
+      continue;
+    }
     const std::string controllers = line.substr(first + 1, second - first - 1);
-    if (unified ? line.starts_with("0::") : lists(controllers, controller)) path = line.substr(second + 1);
+    if (unified ? line.starts_with("0::") : lists(controllers, controller)) {
+      path = line.substr(second + 1);
+    }
   }
   std::vector<fs::path> groups;
   for (const std::string& line : lines_of(root / "proc/self/mountinfo")) {
     const std::vector<std::string> words = words_of(line);
     const auto dash = std::ranges::find(words, "-");
-    if (!path || !groups.empty() || words.size() < 6 || words.end() - dash < 4) continue;
-    if (dash[1] != (unified ? "cgroup2" : "cgroup") || (!unified && !lists(dash[3], controller))) continue;
+    if (!path || !groups.empty() || words.size() < 6 || words.end() - dash < 4) {
+      continue;
+    }
+    if (dash[1] != (unified ? "cgroup2" : "cgroup") || (!unified && !lists(dash[3], controller))) {
+      continue;
+    }
     const fs::path mount = root / fs::path(unescaped(words[4])).relative_path();
     for (fs::path folder = below(mount, unescaped(words[3]), *path);; folder = folder.parent_path()) {
       groups.push_back(folder);
-      if (folder == mount || folder == folder.parent_path()) break;
+      if (folder == mount || folder == folder.parent_path()) {
+        break;
+      }
     }
   }
   return groups;
@@ -120,9 +138,13 @@ void limit_memory(MachineLimits& limits, const fs::path& group, const MemoryFile
   const fs::path stat = group / "memory.stat";
   // In version 1, what groups allow that are above all that the mount shows.
   std::uint64_t limit = entry_of(stat, "hierarchical_memory_limit").value_or(kNoLimit);
-  for (const char* name : files.limits) limit = std::min(limit, number_in(group / name).value_or(kNoLimit));
+  for (const char* name : files.limits) {
+    limit = std::min(limit, number_in(group / name).value_or(kNoLimit));
+  }
   std::uint64_t used = number_in(group / files.used).value_or(0);
-  for (const char* name : files.reclaimable) used -= std::min(used, entry_of(stat, name).value_or(0));
+  for (const char* name : files.reclaimable) {
+    used -= std::min(used, entry_of(stat, name).value_or(0));
+  }
   limits.memory_bytes = std::min(limits.memory_bytes, limit);
   limits.available_bytes = std::min(limits.available_bytes, limit - std::min(limit, used));
 }
@@ -148,12 +170,16 @@ MachineLimits machine_limits(const std::string& root) {
   for (const fs::path& group : groups_of(top, "memory", false)) {
     limit_memory(limits, group,
                  {{"memory.limit_in_bytes"}, "memory.usage_in_bytes", {"total_inactive_file", "total_active_file"}});
-    if (number_in(group.parent_path() / "memory.use_hierarchy") == 0) break;  // groups above it do not limit it
+    if (number_in(group.parent_path() / "memory.use_hierarchy") == 0) {
+      break;  // groups above it do not limit it
+    }
   }
   for (const fs::path& group : groups_of(top, "cpu", true)) {
     const std::vector<std::string> lines = lines_of(group / "cpu.max");
     const std::vector<std::string> words = lines.empty() ? std::vector<std::string>{} : words_of(lines.front());
-    if (words.size() == 2) limit_processors(limits, number_of(words[0]), number_of(words[1]));
+    if (words.size() == 2) {
+      limit_processors(limits, number_of(words[0]), number_of(words[1]));
+    }
   }
   for (const fs::path& group : groups_of(top, "cpu", false)) {
     limit_processors(limits, number_in(group / "cpu.cfs_quota_us"), number_in(group / "cpu.cfs_period_us"));

@@ -11,7 +11,9 @@ using Json = nlohmann::ordered_json;
 
 Json strategy_json(const analysis::StrategyStep& one) {
   Json own = Json::array();
-  for (const analysis::OwnChange& change : one.own) own.push_back(change.title);
+  for (const analysis::OwnChange& change : one.own) {
+    own.push_back(change.title);
+  }
   return {{"bucketBytes", value_or_null(one.bucket_bytes)},
           {"accumulate", one.accumulate},
           {"compression", one.compression},
@@ -29,7 +31,9 @@ Json strategy_json(const analysis::StrategyStep& one) {
 
 Json edit_json(const analysis::StrategyEdit& edit) {
   Json place = nullptr;
-  if (!edit.path.empty()) place = {{"file", edit.path}, {"line", edit.line}, {"before", edit.before}};
+  if (!edit.path.empty()) {
+    place = {{"file", edit.path}, {"line", edit.line}, {"before", edit.before}};
+  }
   return {{"place", std::move(place)}, {"text", edit.after}};
 }
 
@@ -37,9 +41,13 @@ Json edit_json(const analysis::StrategyEdit& edit) {
 
 std::string json_optimized_job(const analysis::OptimizedJob& job) {
   Json strategies = Json::array();
-  for (const analysis::StrategyStep& one : job.strategies) strategies.push_back(strategy_json(one));
+  for (const analysis::StrategyStep& one : job.strategies) {
+    strategies.push_back(strategy_json(one));
+  }
   Json edits = Json::array();
-  for (const analysis::StrategyEdit& one : job.edits) edits.push_back(edit_json(one));
+  for (const analysis::StrategyEdit& one : job.edits) {
+    edits.push_back(edit_json(one));
+  }
   const Json json = {{"version", 1},
                      {"command", job.command},
                      {"recordedMs", job.replay.recorded_ms},

@@ -24,20 +24,32 @@ std::string name_of(const StrategyStep& strategy) {
   std::string name = strategy.bucket_bytes.has_value()
                          ? "buckets of " + bytes(static_cast<double>(*strategy.bucket_bytes))
                          : "buckets as recorded";
-  if (strategy.accumulate > 1) name += fmt::format(", {} micro-batches", strategy.accumulate);
-  if (strategy.compression > 1) name += fmt::format(", compressed {}x", figure(strategy.compression));
+  if (strategy.accumulate > 1) {
+    name += fmt::format(", {} micro-batches", strategy.accumulate);
+  }
+  if (strategy.compression > 1) {
+    name += fmt::format(", compressed {}x", figure(strategy.compression));
+  }
   const analysis::RecomputedModules& recompute = strategy.recompute;
   if (!recompute.modules.empty()) {
     name += fmt::format(", recomputing {} of {} {}", recompute.modules.size(), recompute.of, printable(recompute.type));
   }
-  if (strategy.fuse) name += ", pointwise fused";
-  if (strategy.sharding > 0) name += fmt::format(", ZeRO {}", strategy.sharding);
-  for (const analysis::OwnChange& own : strategy.own) name += ", " + printable(own.title);
+  if (strategy.fuse) {
+    name += ", pointwise fused";
+  }
+  if (strategy.sharding > 0) {
+    name += fmt::format(", ZeRO {}", strategy.sharding);
+  }
+  for (const analysis::OwnChange& own : strategy.own) {
+    name += ", " + printable(own.title);
+  }
   return name;
 }
 
 std::string edit_text(const StrategyEdit& edit) {
-  if (edit.path.empty()) return "  " + printable(edit.after) + "\n";
+  if (edit.path.empty()) {
+    return "  " + printable(edit.after) + "\n";
+  }
   const auto marked = [](const std::string& lines, char mark) {
     std::string text;
     for (std::size_t at = 0; at <= lines.size();) {
@@ -54,13 +66,19 @@ std::string best_text(const OptimizedJob& job) {
   const StrategyStep& best = job.strategies.front();
   const bool is_as_recorded = !best.bucket_bytes.has_value() && best.accumulate == 1 && best.compression == 1 &&
                               best.recompute.modules.empty() && !best.fuse && best.sharding == 0 && best.own.empty();
-  if (is_as_recorded || !pays(job)) return "\nNo strategy that was searched is faster than the job as it is.\n";
+  if (is_as_recorded || !pays(job)) {
+    return "\nNo strategy that was searched is faster than the job as it is.\n";
+  }
   std::string text = fmt::format("\nPredicted: {}\n  for each micro-batch  {}, {}\n  peak of a rank        {}\n",
                                  name_of(best), duration_interval(best.step_ms), speed_interval(best.speed_up),
                                  bytes(static_cast<double>(best.peak_bytes)));
-  if (best.speed_up.low <= 1) text += "  It is not certain to be faster: the interval has the job as it is.\n";
+  if (best.speed_up.low <= 1) {
+    text += "  It is not certain to be faster: the interval has the job as it is.\n";
+  }
   text += "\nThe edit\n";
-  for (const StrategyEdit& edit : job.edits) text += edit_text(edit);
+  for (const StrategyEdit& edit : job.edits) {
+    text += edit_text(edit);
+  }
   return text;
 }
 
@@ -86,8 +104,12 @@ std::string text_optimized_job(const OptimizedJob& job, ShownWarnings warnings) 
     text +=
         fmt::format("  {:<44}{:>34}  {}\n", name_of(one), duration_interval(one.step_ms), speed_interval(one.speed_up));
   }
-  for (const std::string& note : job.notes) text += "  " + printable(note) + "\n";
-  for (const std::string& warning : shown_warnings(job.warnings, warnings)) text += "! " + warning + "\n";
+  for (const std::string& note : job.notes) {
+    text += "  " + printable(note) + "\n";
+  }
+  for (const std::string& warning : shown_warnings(job.warnings, warnings)) {
+    text += "! " + warning + "\n";
+  }
   return text;
 }
 

@@ -29,7 +29,9 @@ class Breakdown {
   Breakdown(const Page& page, const Profile& profile, const Places& places, const TextOptions& options)
       : page_(page), places_(places), options_(options) {
     const Node& root = profile.breakdown;
-    if (root.ms <= 0) return;
+    if (root.ms <= 0) {
+      return;
+    }
     floor_ms_ = options.min_share * root.ms;
     std::vector<double> costs;
     collect(root, 0, costs);
@@ -68,7 +70,9 @@ class Breakdown {
   static Nodes spending(const Node& node) {
     Nodes nodes;
     for (const Node& child : node.children) {
-      if (!only_holds_memory(child)) nodes.push_back(&child);
+      if (!only_holds_memory(child)) {
+        nodes.push_back(&child);
+      }
     }
     return nodes;
   }
@@ -88,7 +92,9 @@ class Breakdown {
   bool opens(const Node& node) const {
     const auto is_operation = [](const Node* part) { return part->type.empty() && part->children.empty(); };
     const Nodes parts = spending(node);
-    if (parts.empty() || !std::all_of(parts.begin(), parts.end(), is_operation)) return !parts.empty();
+    if (parts.empty() || !std::all_of(parts.begin(), parts.end(), is_operation)) {
+      return !parts.empty();
+    }
     return node.ms - parts[0]->ms >= std::max(floor_ms_, kLargestShare * node.ms) && parts.size() > 1;
   }
 
@@ -106,17 +112,23 @@ class Breakdown {
   Children split(const Node& node) const {
     constexpr double kAlike = 1.2;
     Children children;
-    if (!opens(node)) return children;
+    if (!opens(node)) {
+      return children;
+    }
     const Nodes parts = spending(node);
     const bool folds = parts.size() > 2 && repeats(parts);
     const double most = folds ? kAlike * parts[parts.size() / 2]->ms : 0;
-    for (const Node* part : parts) (folds && part->ms <= most ? children.alike : children.distinct).push_back(part);
+    for (const Node* part : parts) {
+      (folds && part->ms <= most ? children.alike : children.distinct).push_back(part);
+    }
     if (children.distinct.empty()) {
       children.distinct.push_back(children.alike.front());
       children.alike.erase(children.alike.begin());
     }
     for (const Node& child : node.children) {
-      if (only_holds_memory(child)) children.held.push_back(&child);
+      if (only_holds_memory(child)) {
+        children.held.push_back(&child);
+      }
     }
     return children;
   }
@@ -124,8 +136,12 @@ class Breakdown {
   void collect(const Node& outer, int depth, std::vector<double>& costs) const {
     std::string name;
     costs.push_back(outer.ms);
-    if (depth == options_.max_depth) return;
-    for (const Node* child : split(unwrap(outer, name)).distinct) collect(*child, depth + 1, costs);
+    if (depth == options_.max_depth) {
+      return;
+    }
+    for (const Node* child : split(unwrap(outer, name)).distinct) {
+      collect(*child, depth + 1, costs);
+    }
   }
 
   /// The class; for a container of one class "6 × Bottleneck"; and the calls when there are several.
@@ -134,7 +150,9 @@ class Breakdown {
     if (const Nodes parts = spending(node); repeats(parts)) {
       text = fmt::format("{} × {}", parts.size(), printable(parts[0]->type));
     }
-    if (node.calls > 1) text += (text.empty() ? "" : ", ") + plural(static_cast<double>(node.calls), "call");
+    if (node.calls > 1) {
+      text += (text.empty() ? "" : ", ") + plural(static_cast<double>(node.calls), "call");
+    }
     return text;
   }
 
@@ -144,7 +162,9 @@ class Breakdown {
     const auto bytes = static_cast<double>(outer.peak_bytes);
     table_.rows.push_back({.lead = stem, .name = name, .note = note(node), .ms = outer.ms, .bytes = bytes});
     table_.rows.back().tail = places_.name(outer.location);
-    if (depth < options_.max_depth) add_children(node, below, depth + 1);
+    if (depth < options_.max_depth) {
+      add_children(node, below, depth + 1);
+    }
   }
 
   /// Moves the nodes that hold most and much of the memory from `folded` to `shown`.
@@ -169,15 +189,21 @@ class Breakdown {
     }
     show_holders(folded, shown);
     folded.insert(folded.begin(), children.alike.begin(), children.alike.end());
-    if (shown.empty() || (depth > 2 && sum(shown).ms < sum(children.distinct).ms / 2)) return;
-    if (folded.size() == 1 && !is_negligible(sum(folded))) shown.push_back(std::exchange(folded, {}).front());
+    if (shown.empty() || (depth > 2 && sum(shown).ms < sum(children.distinct).ms / 2)) {
+      return;
+    }
+    if (folded.size() == 1 && !is_negligible(sum(folded))) {
+      shown.push_back(std::exchange(folded, {}).front());
+    }
 
     const bool ends_with_rest = !is_negligible(sum(folded));
     for (std::size_t i = 0; i < shown.size(); ++i) {
       const bool last = i + 1 == shown.size() && !ends_with_rest;
       add(*shown[i], below + (last ? "└─ " : "├─ "), below + (last ? "   " : "│  "), depth);
     }
-    if (!ends_with_rest) return;
+    if (!ends_with_rest) {
+      return;
+    }
     folded.insert(folded.end(), children.held.begin(), children.held.end());
     Row rest = sum(folded);
     rest.lead = below + "└─ ";

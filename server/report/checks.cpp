@@ -44,7 +44,9 @@ std::string text_checks(const std::vector<Check>& checks, const TextOptions& opt
   for (const Check& check : checks) {
     const std::string status = left(kStatusNames[static_cast<std::size_t>(check.status)], kName - 2);
     wrap(page, "  " + page.bold(left(status + check.name, kText - 2)), clip(printable(check.found), room));
-    if (!check.fix.empty()) wrap(page, left("", kText), clip("Fix: " + printable(check.fix), room));
+    if (!check.fix.empty()) {
+      wrap(page, left("", kText), clip("Fix: " + printable(check.fix), room));
+    }
   }
   const auto failed = std::count_if(checks.begin(), checks.end(),
                                     [](const Check& check) { return check.status == CheckStatus::kFail; });

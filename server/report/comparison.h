@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "compare/comparison.h"
+#include "analysis/compare/comparison.h"
 #include "report/text.h"
 
 namespace ridgeline::report {

@@ -1,7 +1,7 @@
 // The fields of a comparison in JSON. protocol/comparison.schema.json is generated from them.
 #pragma once
 
-#include "compare/comparison.h"
+#include "analysis/compare/comparison.h"
 #include "report/cost_fields.h"
 
 namespace ridgeline::report {

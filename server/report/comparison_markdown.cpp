@@ -19,7 +19,9 @@ using protocol::Markdown;
 constexpr std::size_t kMostRows = 30;
 
 Markdown table(Markdown::Literal heading, const std::vector<ComparisonRow>& rows) {
-  if (rows.empty()) return {};
+  if (rows.empty()) {
+    return {};
+  }
   Markdown text = heading + Markdown("|  | before | after | change |\n|---|---:|---:|---|\n");
   for (std::size_t i = 0; i < std::min(kMostRows, rows.size()); ++i) {
     const ComparisonRow& row = rows[i];
@@ -67,7 +69,9 @@ std::string comparison_markdown(const compare::Comparison& comparison) {
                            " undecided: the noise is too large.") +
             "\n";
   }
-  for (const std::string& note : comparison.notes) text += "\n" + Markdown::text(note) + "\n";
+  for (const std::string& note : comparison.notes) {
+    text += "\n" + Markdown::text(note) + "\n";
+  }
   return text.markup();
 }
 

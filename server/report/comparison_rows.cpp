@@ -52,7 +52,9 @@ class RowBuilder {
  public:
   void add(const std::string& name, const std::string& code, const std::optional<TimeChange>& time,
            const std::optional<MemoryChange>& memory) {
-    if (time) add_time(name, code, *time);
+    if (time) {
+      add_time(name, code, *time);
+    }
     if (memory && memory->outcome == Outcome::kDiffers) {
       rows_.memory.push_back({name, code, bytes(static_cast<double>(memory->before_bytes)),
                               bytes(static_cast<double>(memory->after_bytes)), memory_change_text(*memory),
@@ -83,8 +85,12 @@ class RowBuilder {
 }  // namespace
 
 std::string time_change_text(const TimeChange& time) {
-  if (is_one_sided(time)) return time.before_ms > 0 ? "gone" : "new";
-  if (!time.bounds) return "undecided (too little was measured, or the machine was busy)";
+  if (is_one_sided(time)) {
+    return time.before_ms > 0 ? "gone" : "new";
+  }
+  if (!time.bounds) {
+    return "undecided (too little was measured, or the machine was busy)";
+  }
   const compare::Bounds& bounds = *time.bounds;
   switch (time.outcome) {
     case Outcome::kDiffers: {
@@ -139,7 +145,9 @@ std::string subject_text(const compare::Subject& subject) { return subject.name 
 ComparisonRows comparison_rows(const compare::Comparison& comparison) {
   RowBuilder rows;
   for (const auto* changes : {&comparison.phases, &comparison.categories, &comparison.modules}) {
-    for (const compare::Change& change : *changes) rows.add(change.name, "", change.time, change.memory);
+    for (const compare::Change& change : *changes) {
+      rows.add(change.name, "", change.time, change.memory);
+    }
   }
   for (const LineChange& line : comparison.lines) {
     rows.add(line_name(line), line.after_text.empty() ? line.before_text : line.after_text, line.time, line.memory);

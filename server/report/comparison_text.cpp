@@ -33,7 +33,9 @@ void key_figures(Page& page, const compare::Comparison& comparison) {
   if (comparison.energy) {
     page.prose("energy", energies_text(*comparison.energy) + ": " + energy_change_text(*comparison.energy), kBeside);
   }
-  if (!comparison.peak) return;
+  if (!comparison.peak) {
+    return;
+  }
   const compare::MemoryChange& peak = *comparison.peak;
   page.prose("peak memory",
              fmt::format("{} → {}: {}", bytes(static_cast<double>(peak.before_bytes)),
@@ -44,7 +46,9 @@ void key_figures(Page& page, const compare::Comparison& comparison) {
 /// Name and code share what the figures leave.
 void table(Page& page, std::string_view heading, std::string_view change_heading,
            const std::vector<ComparisonRow>& rows, std::size_t most) {
-  if (rows.empty()) return;
+  if (rows.empty()) {
+    return;
+  }
   int change_width = columns(change_heading);
   int name_width = columns(heading);
   for (const ComparisonRow& row : rows) {
@@ -65,7 +69,9 @@ void table(Page& page, std::string_view heading, std::string_view change_heading
     page.line(fmt::format("  {}{}{}{}{}{}  {}", name, gap, page.dim(code), left("", name_width - used),
                           right(row.before, 10), right(row.after, 10), row.change));
   }
-  if (rows.size() > most) page.line("  " + page.dim(fmt::format("… {} more", rows.size() - most)));
+  if (rows.size() > most) {
+    page.line("  " + page.dim(fmt::format("… {} more", rows.size() - most)));
+  }
 }
 
 void rest(Page& page, const compare::Comparison& comparison, const ComparisonRows& rows) {
@@ -91,7 +97,9 @@ void rest(Page& page, const compare::Comparison& comparison, const ComparisonRow
                               fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : "")),
         kBeside);
   }
-  for (const std::string& note : comparison.notes) page.prose("note", printable(note), kBeside);
+  for (const std::string& note : comparison.notes) {
+    page.prose("note", printable(note), kBeside);
+  }
   if (!comparison.in_turns) {
     page.prose("note",
                "The two were not measured in turns: a change of the machine's speed between them counts as theirs.",

@@ -5,7 +5,7 @@
 #include <array>
 #include <string_view>
 
-#include "hardware/device_file.h"
+#include "operations/device/device_file.h"
 #include "report/units.h"
 
 namespace ridgeline::report {

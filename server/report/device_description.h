@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "hardware/device.h"
+#include "operations/device/device.h"
 
 namespace ridgeline::report {
 

@@ -36,11 +36,15 @@ std::string cells(std::string_view name, int name_width, double ms, double whole
 void lines_table(Page& page, const Profile& profile, const Places& places, const SourceLines& source) {
   std::vector<const LineCost*> lines;
   for (const LineCost& line : profile.lines) {
-    if (line.device.ms > kNegligible * profile.iteration.ms.value) lines.push_back(&line);
+    if (line.device.ms > kNegligible * profile.iteration.ms.value) {
+      lines.push_back(&line);
+    }
   }
   std::stable_sort(lines.begin(), lines.end(), [](auto* a, auto* b) { return a->device.ms > b->device.ms; });
   lines.resize(std::min(lines.size(), kShownLines));
-  if (lines.empty()) return;
+  if (lines.empty()) {
+    return;
+  }
   const int name_width = page.width() - 2 - 18 - 36;
   heading(page, "LINE", name_width, "       TOTAL      COPIES  HOST WAITS");
   for (const LineCost* line : lines) {
@@ -57,7 +61,9 @@ void lines_table(Page& page, const Profile& profile, const Places& places, const
 void kernels_table(Page& page, const Profile& profile, const Places& places) {
   const std::vector<analysis::Kernel>& kernels = profile.device->kernels;
   const int name_width = page.width() - 2 - 18 - 42;
-  if (!kernels.empty()) heading(page, "KERNEL", name_width, "   LAUNCHES      MEAN  MOSTLY ON");
+  if (!kernels.empty()) {
+    heading(page, "KERNEL", name_width, "   LAUNCHES      MEAN  MOSTLY ON");
+  }
   for (std::size_t i = 0; i < std::min(kernels.size(), kShownKernels); ++i) {
     const analysis::Kernel& kernel = kernels[i];
     page.line(cells(short_kernel(printable(kernel.name)), name_width, kernel.ms, profile.iteration.ms.value) +
@@ -74,7 +80,9 @@ std::size_t opening_of_end(std::string_view text, char open, char close) {
   int depth = 0;
   for (std::size_t i = text.size(); i-- > 0;) {
     depth += text[i] == close ? 1 : text[i] == open ? -1 : 0;
-    if (depth == 0) return i;
+    if (depth == 0) {
+      return i;
+    }
   }
   return std::string_view::npos;
 }
@@ -82,10 +90,14 @@ std::size_t opening_of_end(std::string_view text, char open, char close) {
 }  // namespace
 
 std::string short_kernel(std::string_view name) {
-  if (const std::size_t clone = name.find(" [clone"); clone != std::string_view::npos) name = name.substr(0, clone);
+  if (const std::size_t clone = name.find(" [clone"); clone != std::string_view::npos) {
+    name = name.substr(0, clone);
+  }
   for (const auto& [open, close] : {std::pair{'(', ')'}, {'<', '>'}}) {
     const std::size_t begin = name.ends_with(close) ? opening_of_end(name, open, close) : std::string_view::npos;
-    if (begin != std::string_view::npos && begin > 0) name = name.substr(0, begin);
+    if (begin != std::string_view::npos && begin > 0) {
+      name = name.substr(0, begin);
+    }
   }
   // What stands before the last blank outside brackets is the return type.
   int depth = 0;
@@ -97,13 +109,17 @@ std::string short_kernel(std::string_view name) {
     }
   }
   for (const std::string_view prefix : {"at::native::", "(anonymous namespace)::", "at::cuda::"}) {
-    if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+    if (name.starts_with(prefix)) {
+      name.remove_prefix(prefix.size());
+    }
   }
   return std::string(name);
 }
 
 std::vector<Item> device_items(const Profile& profile) {
-  if (!profile.device) return {};
+  if (!profile.device) {
+    return {};
+  }
   const DeviceTime& device = *profile.device;
   const double whole = profile.iteration.ms.value;
   std::vector<Item> items = {{"a kernel runs for", share(ratio(device.kernel_ms, whole))},
@@ -123,16 +139,22 @@ std::vector<Item> device_items(const Profile& profile) {
 
 std::vector<Item> wait_items(const Profile& profile) {
   std::vector<Item> items;
-  if (!profile.device || !profile.device->idle_is_known()) return items;
+  if (!profile.device || !profile.device->idle_is_known()) {
+    return items;
+  }
   for (std::size_t i = 0; i < profile.device->waits.size(); ++i) {
     const double ms = profile.device->waits[i];
-    if (ms > 0) items.push_back({kWaitLabels[i], share(ratio(ms, profile.iteration.ms.value))});
+    if (ms > 0) {
+      items.push_back({kWaitLabels[i], share(ratio(ms, profile.iteration.ms.value))});
+    }
   }
   return items;
 }
 
 void device_figures(Page& page, const Profile& profile) {
-  if (!profile.device) return;
+  if (!profile.device) {
+    return;
+  }
   page.flow("  " + page.bold(left(fmt::format("device {}", profile.device->device), kBeside - 2)), kBeside,
             device_items(profile));
   if (const std::vector<Item> waits = wait_items(profile); !waits.empty()) {
@@ -141,7 +163,9 @@ void device_figures(Page& page, const Profile& profile) {
 }
 
 void device_tables(Page& page, const Profile& profile, const Places& places, const SourceLines& source) {
-  if (!profile.device) return;
+  if (!profile.device) {
+    return;
+  }
   lines_table(page, profile, places, source);
   kernels_table(page, profile, places);
 }

@@ -48,7 +48,9 @@ template <typename Io>
 void part_energy(Io& io, double host_ms, double device_ms) {
   const analysis::Profile* profile = io.context.profile;
   const auto joules = profile == nullptr ? std::nullopt : analysis::part_joules(*profile, host_ms, device_ms);
-  if (!io.has("joules", joules.has_value())) return;
+  if (!io.has("joules", joules.has_value())) {
+    return;
+  }
   io.derived(
       "joules", [&] { return joules.value_or(0); },
       "Of an iteration, beyond what the machine takes idle: the mean power for the time of the part, on the host and "
@@ -58,7 +60,9 @@ void part_energy(Io& io, double host_ms, double device_ms) {
 
 template <typename Io>
 void energy(Io& io, analysis::Profile& profile) {
-  if (!io.has("energy", true)) return;  // earlier reports do not have it
+  if (!io.has("energy", true)) {
+    return;  // earlier reports do not have it
+  }
   io("energy", profile.energy,
      "What an iteration takes of energy, with all else that runs on the machine meanwhile; null where no counter could "
      "be read, and of a script or a trace.");

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "estimate/estimator.h"
-#include "estimate/held_out.h"
+#include "operations/estimators/estimator.h"
+#include "operations/estimators/held_out.h"
 
 namespace ridgeline::report {
 

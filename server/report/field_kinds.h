@@ -35,10 +35,10 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/compare/comparison.h"
+#include "analysis/observations/observations.h"
 #include "analysis/values/prediction.h"
 #include "analysis/values/profile.h"
-#include "compare/comparison.h"
-#include "observations/observations.h"
 
 namespace ridgeline::report {
 
@@ -170,14 +170,20 @@ void visit(Io& io, T& value, const Limit& limit) {
 template <typename Io, typename T, typename Set, typename Limit = Default>
 void converted(Io& io, const char* name, T value, const char* description, const Set& set, const Limit& limit = {}) {
   io(name, value, description, limit);
-  if constexpr (Io::kReads) set(std::move(value));
+  if constexpr (Io::kReads) {
+    set(std::move(value));
+  }
 }
 
 /// A member that is absent, not null, when there is no value.
 template <typename Io, typename T, typename Limit = Default>
 void if_present(Io& io, const char* name, std::optional<T>& value, const char* description, const Limit& limit = {}) {
-  if (!io.has(name, value.has_value())) return;
-  if constexpr (Io::kReads) value.emplace();
+  if (!io.has(name, value.has_value())) {
+    return;
+  }
+  if constexpr (Io::kReads) {
+    value.emplace();
+  }
   T none{};
   io(name, value.has_value() ? *value : none, description, limit);
 }
@@ -186,7 +192,9 @@ void if_present(Io& io, const char* name, std::optional<T>& value, const char* d
 template <typename Io, typename T, std::size_t Count>
 void named(Io& io, std::array<T, Count>& values, const std::array<const char*, Count>& names,
            const std::array<const char*, Count>& descriptions) {
-  for (std::size_t i = 0; i < Count; ++i) io(names[i], values[i], descriptions[i]);
+  for (std::size_t i = 0; i < Count; ++i) {
+    io(names[i], values[i], descriptions[i]);
+  }
 }
 
 /// What the description of a part takes from the whole.

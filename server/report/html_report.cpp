@@ -35,13 +35,17 @@ void make_printable(Json& json) {
   if (json.is_string()) {
     json = printable(json.get_ref<const std::string&>());
   } else if (json.is_structured()) {
-    for (Json& part : json) make_printable(part);
+    for (Json& part : json) {
+      make_printable(part);
+    }
   }
 }
 
 Json items_json(const std::vector<Item>& items) {
   Json json = Json::array();
-  for (const Item& item : items) json.push_back({{"label", item.word}, {"text", item.value}});
+  for (const Item& item : items) {
+    json.push_back({{"label", item.word}, {"text", item.value}});
+  }
   return json;
 }
 
@@ -66,7 +70,9 @@ Json figures_of(const Profile& profile) {
                                 capacity > 0 ? "of " + bytes(capacity) : "capacity unknown"));
   if (profile.energy) {
     std::string note;
-    for (const Item& item : energy_items(profile)) note += (note.empty() ? "" : " · ") + item.word + " " + item.value;
+    for (const Item& item : energy_items(profile)) {
+      note += (note.empty() ? "" : " · ") + item.word + " " + item.value;
+    }
     figures.push_back(figure_json("energy", energy_text(profile), std::nullopt, note));
   }
   return figures;

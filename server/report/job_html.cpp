@@ -56,7 +56,9 @@ std::string table_html(std::string_view headings, const std::string& rows) {
     std::string_view one = headings.substr(0, headings.find('|'));
     headings.remove_prefix(std::min(headings.size(), one.size() + 1));
     const bool is_figure = one.ends_with('#');
-    if (is_figure) one.remove_suffix(1);
+    if (is_figure) {
+      one.remove_suffix(1);
+    }
     head += fmt::format("<th{}>{}</th>", is_figure ? " class=\"figure\"" : "", one);
   }
   return fmt::format("<div class=\"scroll\"><table><thead><tr>{}</tr></thead><tbody>\n{}</tbody></table></div>\n", head,
@@ -104,9 +106,12 @@ class Picture {
 
   std::string caption() const {
     std::string text = fmt::format("Steps {} to {}", job_.steps.front(), job_.steps[steps_ - 1]);
-    if (steps_ < job_.steps.size()) text += fmt::format(" of {} that were recorded", job_.steps.size());
-    if (ranks_ < job_.timelines.size())
+    if (steps_ < job_.steps.size()) {
+      text += fmt::format(" of {} that were recorded", job_.steps.size());
+    }
+    if (ranks_ < job_.timelines.size()) {
       text += fmt::format("; the first {} of {} ranks", ranks_, job_.timelines.size());
+    }
     return text + fmt::format(", {} in all, with the cost of {}.", duration(end_ms_ - begin_ms_), cost_of(job_));
   }
 
@@ -131,7 +136,9 @@ class Picture {
                          int height) const {
     std::string text;
     for (const TimeSpan& span : spans) {
-      if (span.begin_ms >= end_ms_) break;
+      if (span.begin_ms >= end_ms_) {
+        break;
+      }
       text += fmt::format(
           "<rect class=\"{}\" x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"><title>{}, {}</title></rect>", kind,
           at(span.begin_ms), y, std::max(0.4, (span.end_ms - span.begin_ms) * scale_), height, what,
@@ -206,15 +213,21 @@ struct LineRow {
 
 std::vector<LineRow> line_rows(const RecordedRankFigures& rank) {
   std::vector<LineRow> rows;
-  for (const analysis::LineTime& line : rank.computing) rows.push_back({line.line, line.ms});
+  for (const analysis::LineTime& line : rank.computing) {
+    rows.push_back({line.line, line.ms});
+  }
   for (const analysis::CommunicationLine& line : rank.communication->lines) {
     auto row = std::ranges::find_if(
         rows, [&](const LineRow& one) { return one.line.file == line.line.file && one.line.line == line.line.line; });
-    if (row == rows.end()) row = rows.insert(row, {line.line, {}});
+    if (row == rows.end()) {
+      row = rows.insert(row, {line.line, {}});
+    }
     row->communication = &line;
   }
   std::ranges::stable_sort(rows, std::greater{}, &LineRow::ms);
-  if (rows.size() > kMostLinesShown) rows.resize(kMostLinesShown);
+  if (rows.size() > kMostLinesShown) {
+    rows.resize(kMostLinesShown);
+  }
   return rows;
 }
 
@@ -222,7 +235,9 @@ std::string line_html(int rank, const LineRow& row) {
   const std::string place =
       row.line.file.empty() ? "no line of yours" : fmt::format("{}:{}", escaped(row.line.file), row.line.line);
   std::string html = fmt::format("<tr><td>{}</td><td><code>{}</code></td>{}", rank, place, time_cell(row.computing_ms));
-  if (row.communication == nullptr) return html + figure_cell("") + figure_cell("") + figure_cell("") + "</tr>\n";
+  if (row.communication == nullptr) {
+    return html + figure_cell("") + figure_cell("") + figure_cell("") + "</tr>\n";
+  }
   return html + time_cell(row.communication->exposed_ms) + time_cell(row.communication->waiting_ms) +
          time_cell(row.communication->hidden_ms) + "</tr>\n";
 }
@@ -230,10 +245,16 @@ std::string line_html(int rank, const LineRow& row) {
 std::string lines_html(const JobReport& job) {
   std::string rows;
   for (std::size_t i = 0; i < std::min(kMostRanksDrawn, job.ranks.size()); ++i) {
-    if (!job.ranks[i].communication.has_value()) return "";
-    for (const LineRow& row : line_rows(job.ranks[i])) rows += line_html(job.ranks[i].rank, row);
+    if (!job.ranks[i].communication.has_value()) {
+      return "";
+    }
+    for (const LineRow& row : line_rows(job.ranks[i])) {
+      rows += line_html(job.ranks[i].rank, row);
+    }
   }
-  if (rows.empty()) return "";
+  if (rows.empty()) {
+    return "";
+  }
   return fmt::format(
              "<h2>Lines</h2>\n<p class=\"faint\">Means of a recorded step, at most {} lines of each rank{}.</p>\n",
              kMostLinesShown, job.replay.has_value() ? "" : "; what they compute is known of jobs that are replayed") +
@@ -254,7 +275,9 @@ std::string clocks_html(const JobReport& job) {
 }
 
 std::string replay_html(const JobReport& job) {
-  if (!job.replay.has_value()) return "";
+  if (!job.replay.has_value()) {
+    return "";
+  }
   const analysis::JobReplay& replay = *job.replay;
   std::string rows;
   for (std::size_t i = 0; i < std::min(kMostLinesShown, replay.path.size()); ++i) {
@@ -279,7 +302,9 @@ std::string changes_html(const JobReport& job) {
                                                 duration(one.step_ms.high))),
                         figure_cell(fmt::format("{:.2f}× ({:.2f} to {:.2f})", one.speed_up.value, one.speed_up.low,
                                                 one.speed_up.high)));
-    for (const std::string& note : one.notes) notes += "<p class=\"faint\">" + escaped(note) + "</p>\n";
+    for (const std::string& note : one.notes) {
+      notes += "<p class=\"faint\">" + escaped(note) + "</p>\n";
+    }
   }
   return rows.empty() ? ""
                       : "<h2>With changes, predicted</h2>\n<p class=\"faint\">With 95 % intervals and the cost of "
@@ -293,7 +318,9 @@ std::string html_job_report(const JobReport& job) {
   std::string html = page_begin("Ridgeline: job", kJobStyle);
   html += "<h1>" + escaped(job.command) + "</h1>\n";
   html += warnings_html(job.warnings);
-  if (job.slower.has_value()) html += "<p>" + escaped(slower_rank_text(*job.slower)) + "</p>\n";
+  if (job.slower.has_value()) {
+    html += "<p>" + escaped(slower_rank_text(*job.slower)) + "</p>\n";
+  }
   html += timeline_html(job) + ranks_html(job) + lines_html(job) + replay_html(job) + changes_html(job);
   return html + clocks_html(job) + std::string(kPageEnd);
 }

@@ -11,7 +11,9 @@ using Json = nlohmann::ordered_json;
 
 Json bucket_json(const analysis::PredictedBucket& bucket) {
   Json line = nullptr;
-  if (!bucket.line.file.empty()) line = {{"file", bucket.line.file}, {"line", bucket.line.line}};
+  if (!bucket.line.file.empty()) {
+    line = {{"file", bucket.line.file}, {"line", bucket.line.line}};
+  }
   return {{"bytes", bucket.bytes},
           {"gradients", bucket.gradients},
           {"firstParameter", bucket.first},
@@ -25,7 +27,9 @@ Json bucket_json(const analysis::PredictedBucket& bucket) {
 
 Json training_json(const analysis::PredictedTraining& training) {
   Json buckets = Json::array();
-  for (const auto& bucket : training.buckets) buckets.push_back(bucket_json(bucket));
+  for (const auto& bucket : training.buckets) {
+    buckets.push_back(bucket_json(bucket));
+  }
   return {{"bucketBytes", value_or_null(training.bucket_bytes)},
           {"overlap", training.overlap},
           {"sharding", training.sharding},
@@ -67,9 +71,13 @@ Json pipeline_json(const analysis::PredictedPipeline& pipeline) {
 
 std::string json_job_prediction(const analysis::JobPrediction& job) {
   Json trainings = Json::array();
-  for (const auto& training : job.trainings) trainings.push_back(training_json(training));
+  for (const auto& training : job.trainings) {
+    trainings.push_back(training_json(training));
+  }
   Json pipelines = Json::array();
-  for (const auto& pipeline : job.pipelines) pipelines.push_back(pipeline_json(pipeline));
+  for (const auto& pipeline : job.pipelines) {
+    pipelines.push_back(pipeline_json(pipeline));
+  }
   const Json json = {
       {"version", 1},
       {"entry", {{"path", job.entry_path}, {"projectRoot", job.project_root}}},

@@ -52,14 +52,18 @@ void exchange_table(Page& page, const PredictedTraining& training) {
     const int left_over = std::max(8, page.width() - columns(row));
     page.line(row + clip(printable(bucket.last) + "  " + place(bucket.line), left_over));
   }
-  if (buckets.size() > kMostBuckets) page.line(fmt::format("  and {} more", buckets.size() - kMostBuckets));
+  if (buckets.size() > kMostBuckets) {
+    page.line(fmt::format("  and {} more", buckets.size() - kMostBuckets));
+  }
 }
 
 /// Lists the lines with most exposed time, among those of the gradients that close buckets.
 void exposed_lines(Page& page, const PredictedTraining& training) {
   std::map<std::string, double> by_line;
   for (const PredictedBucket& bucket : training.buckets) {
-    if (bucket.exposed_ms > 0) by_line[place(bucket.line)] += bucket.exposed_ms;
+    if (bucket.exposed_ms > 0) {
+      by_line[place(bucket.line)] += bucket.exposed_ms;
+    }
   }
   std::vector<std::pair<std::string, double>> lines(by_line.begin(), by_line.end());
   std::ranges::stable_sort(lines, std::greater<>{}, &std::pair<std::string, double>::second);
@@ -67,7 +71,9 @@ void exposed_lines(Page& page, const PredictedTraining& training) {
   for (std::size_t i = 0; i < std::min(lines.size(), kMostLines); ++i) {
     items.push_back({clip_front(lines[i].first, page.width() - 30), duration(lines[i].second)});
   }
-  if (!items.empty()) page.flow(left("  exposed by line", 20), 20, items);
+  if (!items.empty()) {
+    page.flow(left("  exposed by line", 20), 20, items);
+  }
 }
 
 std::string peak_of(const PredictedTraining& training) {
@@ -81,7 +87,9 @@ void describe(Page& page, const JobPrediction& job, const PredictedTraining& tra
   page.line(page.bold("Predicted: " + title(training)));
   page.flow(left("  iteration", kBeside), kBeside, {{"", duration_interval(training.step_ms)}});
   std::vector<Item> rates;
-  if (job.batch_size > 0) rates.push_back({"samples/s", figure(training.samples_per_s)});
+  if (job.batch_size > 0) {
+    rates.push_back({"samples/s", figure(training.samples_per_s)});
+  }
   rates.push_back({"of single processes'", share(training.efficiency)});
   if (training.peak_bytes.has_value()) {
     rates.push_back({"peak memory of a rank", peak_of(training)});
@@ -92,8 +100,12 @@ void describe(Page& page, const JobPrediction& job, const PredictedTraining& tra
                              {"of the cores that compute", duration(training.processor_ms)},
                              {training.sharding < 2 ? "DistributedDataParallel itself" : "copies to and from units",
                               duration(training.ddp_ms)}};
-  if (training.buffers_ms > 0) times.push_back({"broadcast of buffers", duration(training.buffers_ms)});
-  if (training.gathers_ms > 0) times.push_back({"all-gathers of weights", duration(training.gathers_ms)});
+  if (training.buffers_ms > 0) {
+    times.push_back({"broadcast of buffers", duration(training.buffers_ms)});
+  }
+  if (training.gathers_ms > 0) {
+    times.push_back({"all-gathers of weights", duration(training.gathers_ms)});
+  }
   page.flow(left("  time", kBeside), kBeside, times);
   exposed_lines(page, training);
   exchange_table(page, training);
@@ -111,7 +123,9 @@ void describe(Page& page, const JobPrediction& job, const analysis::PredictedPip
       pipeline.forward_first ? "all forward first (GPipe)" : "one forward, one backward (1F1B)")));
   page.flow(left("  iteration", kBeside), kBeside, {{"", duration_interval(pipeline.step_ms)}});
   std::vector<Item> rates;
-  if (job.batch_size > 0) rates.push_back({"samples/s", figure(pipeline.samples_per_s)});
+  if (job.batch_size > 0) {
+    rates.push_back({"samples/s", figure(pipeline.samples_per_s)});
+  }
   rates.push_back({"of single processes'", share(pipeline.efficiency)});
   rates.push_back({"ranks idle", share(pipeline.idle)});
   page.flow(left("  job", kBeside), kBeside, rates);
@@ -125,8 +139,9 @@ void describe(Page& page, const JobPrediction& job, const analysis::PredictedPip
         right(stage.sends_bytes > 0 ? bytes(static_cast<double>(stage.sends_bytes)) : "–", 12) + "  ";
     page.line(row + clip(modules(stage), std::max(8, page.width() - columns(row))));
   }
-  if (pipeline.stages.size() > kMostBuckets)
+  if (pipeline.stages.size() > kMostBuckets) {
     page.line(fmt::format("  and {} more", pipeline.stages.size() - kMostBuckets));
+  }
 }
 
 }  // namespace
@@ -138,16 +153,26 @@ std::string text_job_prediction(const JobPrediction& job, const TextOptions& opt
   page.line();
   std::vector<Item> items = {{"iteration", duration_interval(job.step_ms)},
                              {"gradients", bytes(static_cast<double>(job.gradient_bytes))}};
-  if (job.slow_down.has_value()) items.push_back({"as a rank of a machine", fmt::format("{:.3f}×", *job.slow_down)});
+  if (job.slow_down.has_value()) {
+    items.push_back({"as a rank of a machine", fmt::format("{:.3f}×", *job.slow_down)});
+  }
   page.flow(left("Measured", kBeside), kBeside, items);
   page.prose("Collectives",
              job.collectives_measured ? "from the all-reduces that the cluster's file has" : "from the links", kBeside);
-  for (const PredictedTraining& training : job.trainings) describe(page, job, training);
-  for (const analysis::PredictedPipeline& pipeline : job.pipelines) describe(page, job, pipeline);
+  for (const PredictedTraining& training : job.trainings) {
+    describe(page, job, training);
+  }
+  for (const analysis::PredictedPipeline& pipeline : job.pipelines) {
+    describe(page, job, pipeline);
+  }
   page.line();
   page.prose("Simulated", fmt::format("in {}", duration(1e3 * job.seconds)), kBeside);
-  for (const std::string& text : job.not_modelled) page.prose("Not modelled", printable(text), kBeside);
-  for (const std::string& text : shown_warnings(job.warnings, options.warnings)) page.prose("Warning", text, kBeside);
+  for (const std::string& text : job.not_modelled) {
+    page.prose("Not modelled", printable(text), kBeside);
+  }
+  for (const std::string& text : shown_warnings(job.warnings, options.warnings)) {
+    page.prose("Warning", text, kBeside);
+  }
   return page.take();
 }
 

@@ -14,7 +14,9 @@ Json location_json(const analysis::Location& line) {
 }
 
 Json communication_json(const std::optional<analysis::Communication>& communication) {
-  if (!communication.has_value()) return nullptr;
+  if (!communication.has_value()) {
+    return nullptr;
+  }
   Json lines = Json::array();
   for (const analysis::CommunicationLine& line : communication->lines) {
     lines.push_back({{"line", location_json(line.line)},
@@ -36,7 +38,9 @@ Json computing_json(const std::vector<analysis::LineTime>& computing) {
 }
 
 Json replay_json(const std::optional<analysis::JobReplay>& replay) {
-  if (!replay.has_value()) return nullptr;
+  if (!replay.has_value()) {
+    return nullptr;
+  }
   Json path = Json::array();
   for (const analysis::PathPart& part : replay->path) {
     path.push_back({{"rank", value_or_null(part.rank)},

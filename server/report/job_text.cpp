@@ -26,7 +26,9 @@ std::string ranks_text(const std::vector<analysis::RecordedRankFigures>& ranks) 
 
 /// What was added to each clock, and between which ends the truth is.
 std::string clocks_text(const analysis::JobReport& job) {
-  if (job.clocks.empty()) return "";
+  if (job.clocks.empty()) {
+    return "";
+  }
   std::string text =
       fmt::format("\nClocks, by that of {}\n  {:<24}{:>18}{:>26}{:>12}\n", printable(job.ranks.front().machine),
                   "machine", "offset", "true offset within", "drift");
@@ -46,7 +48,9 @@ std::string figures_text(const analysis::JobReport& job) {
       job.steps.front(), job.steps.back(), cost_of(job), "rank", "step", "own work", "comm exposed", "of it for ranks",
       "hidden");
   for (const analysis::RecordedRankFigures& rank : job.ranks) {
-    if (!rank.communication.has_value()) continue;
+    if (!rank.communication.has_value()) {
+      continue;
+    }
     const analysis::Communication& one = *rank.communication;
     text += fmt::format("  {:<6}{:>12}{:>12}{:>14}{:>16}{:>12}\n", one.rank, duration(one.step_ms),
                         duration(one.step_ms - one.exposed_ms), duration(one.exposed_ms), cell(one.waiting_ms),
@@ -69,7 +73,9 @@ std::string lines_text(const analysis::Communication& rank) {
 
 /// `times`: whose they are.
 std::string changes_text(const std::vector<analysis::ChangedStep>& changes, std::string_view times) {
-  if (changes.empty()) return "";
+  if (changes.empty()) {
+    return "";
+  }
   std::string text = fmt::format(
       "\nReplayed with a change: a prediction with its 95 % interval, {}\n"
       "  {:<42}{:>34}  {}\n",
@@ -79,10 +85,14 @@ std::string changes_text(const std::vector<analysis::ChangedStep>& changes, std:
     text += fmt::format("  {:<42}{:>34}  {:.2f}x ({:.2f} to {:.2f})\n", printable(one.change),
                         duration_interval(one.step_ms), one.speed_up.value, one.speed_up.low, one.speed_up.high);
     for (const std::string& note : one.notes) {
-      if (std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
+      if (std::ranges::find(notes, note) == notes.end()) {
+        notes.push_back(note);
+      }
     }
   }
-  for (const std::string& note : notes) text += "  " + note + "\n";
+  for (const std::string& note : notes) {
+    text += "  " + note + "\n";
+  }
   return text + "  Not modelled: cores that ranks and their communication share.\n";
 }
 
@@ -104,19 +114,28 @@ std::string replay_text(const analysis::JobReplay& replay) {
 }  // namespace
 
 std::string communication_text(const analysis::JobReport& job, std::size_t lines_of) {
-  if (job.steps.empty()) return "\nThe ranks recorded no step that all of them took: they cannot be compared.\n";
+  if (job.steps.empty()) {
+    return "\nThe ranks recorded no step that all of them took: they cannot be compared.\n";
+  }
   std::string text = figures_text(job);
-  if (job.ranks[lines_of].communication.has_value()) text += lines_text(*job.ranks[lines_of].communication);
-  if (job.slower.has_value()) text += "\n" + slower_rank_text(*job.slower) + "\n";
+  if (job.ranks[lines_of].communication.has_value()) {
+    text += lines_text(*job.ranks[lines_of].communication);
+  }
+  if (job.slower.has_value()) {
+    text += "\n" + slower_rank_text(*job.slower) + "\n";
+  }
   return text;
 }
 
 std::string text_job_report(const analysis::JobReport& job, std::size_t lines_of, ShownWarnings warnings) {
   std::string text =
       printable(job.command) + "\n\n" + ranks_text(job.ranks) + clocks_text(job) + communication_text(job, lines_of);
-  if (job.replay.has_value())
+  if (job.replay.has_value()) {
     text += replay_text(*job.replay) + changes_text(job.changes, "with the cost of recording");
-  for (const std::string& warning : shown_warnings(job.warnings, warnings)) text += "! " + warning + "\n";
+  }
+  for (const std::string& warning : shown_warnings(job.warnings, warnings)) {
+    text += "! " + warning + "\n";
+  }
   return text;
 }
 
@@ -135,7 +154,9 @@ std::string text_replayed_traces(const analysis::JobReplay& replay, std::size_t 
     text += fmt::format("\n{} What the job takes with it like the others: --change rank-like-others:{}\n",
                         slower_rank_text(*slower), slower->rank);
   }
-  for (const std::string& warning : shown_warnings(warnings, shown)) text += "! " + warning + "\n";
+  for (const std::string& warning : shown_warnings(warnings, shown)) {
+    text += "! " + warning + "\n";
+  }
   return text;
 }
 
@@ -151,7 +172,9 @@ std::string path_part_text(const analysis::PathPart& part) {
   if (!part.collective.empty()) {
     return part.bucket.has_value() ? fmt::format("{} of bucket {}", part.collective, *part.bucket) : part.collective;
   }
-  if (!part.rank.has_value()) return "messages";
+  if (!part.rank.has_value()) {
+    return "messages";
+  }
   return part.line.file.empty() ? fmt::format("rank {}, no line of yours", *part.rank)
                                 : fmt::format("rank {}, {}:{}", *part.rank, printable(part.line.file), part.line.line);
 }
@@ -167,8 +190,12 @@ std::string slower_rank_text(const analysis::SlowerRank& slower) {
           ? fmt::format("Rank {} is {:.0f} % slower than the others in its own work", slower.rank, 100 * slower.slower)
           : fmt::format("Rank {} takes {:.1f} times as long as the others for its own work", slower.rank,
                         1 + slower.slower);
-  if (!slower.lines_known) return text + ".";
-  if (slower.line.file.empty()) return text + "; no single line makes up half of that.";
+  if (!slower.lines_known) {
+    return text + ".";
+  }
+  if (slower.line.file.empty()) {
+    return text + "; no single line makes up half of that.";
+  }
   return fmt::format("{}: {}{}:{}.", text, slower.is_data_loading ? "data loading, " : "", printable(slower.line.file),
                      slower.line.line);
 }

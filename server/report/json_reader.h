@@ -27,7 +27,9 @@ class Reader {
   static void type(const char* /*name*/, const char* /*description*/) {}
   static void null_together(std::initializer_list<const char*> /*names*/) {}
   static void check(bool is_valid, const std::string& problem) {
-    if (!is_valid) throw std::invalid_argument(problem);
+    if (!is_valid) {
+      throw std::invalid_argument(problem);
+    }
   }
   bool has(const char* name, bool /*is_present*/) const { return object_->contains(name); }
 
@@ -51,7 +53,9 @@ class Reader {
   void read(const char* name, const nlohmann::json& json, T& value, const Limit& limit) {
     if constexpr (kIsOptional<T>) {
       value.reset();
-      if (!json.is_null()) read(name, json, value.emplace(), limit);
+      if (!json.is_null()) {
+        read(name, json, value.emplace(), limit);
+      }
     } else if constexpr (kIsVector<T>) {
       check(json.is_array(), std::string(name) + " is not an array");
       check(json.size() <= item_limit(limit), std::string(name) + " has too many elements");
@@ -100,7 +104,9 @@ class Reader {
     const auto& text = json.get_ref<const std::string&>();
     const auto& names = names_of(any);
     for (std::size_t i = 0; i < names.size(); ++i) {
-      if (names[i] != nullptr && names[i] == text) return static_cast<Enum>(i);
+      if (names[i] != nullptr && names[i] == text) {
+        return static_cast<Enum>(i);
+      }
     }
     throw std::invalid_argument(std::string(name) + " has an unknown value");
   }

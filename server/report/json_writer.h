@@ -66,8 +66,9 @@ class Writer {
       nlohmann::ordered_json array = nlohmann::ordered_json::array();
       const bool is_too_deep = std::is_class_v<Element> && depth_ > kMaxDepth;
       const std::size_t count = is_too_deep ? 0 : std::min(value.size(), item_limit(limit));
-      for (std::size_t i = 0; i < count; ++i)
+      for (std::size_t i = 0; i < count; ++i) {
         array.push_back(json_of<Element>(value[i], element_limit<Element>(limit)));
+      }
       return array;
     } else if constexpr (std::is_same_v<T, double>) {
       return within(value, number_limit(limit));

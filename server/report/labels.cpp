@@ -30,10 +30,14 @@ std::string approximately(const Profile& profile) { return analysis::is_uncertai
 
 /// "1.84 of 23.4 GiB": one unit where both have the same.
 std::string of_capacity(std::string text, double capacity) {
-  if (capacity <= 0) return text;
+  if (capacity <= 0) {
+    return text;
+  }
   const std::string whole = size(capacity);
   const std::string unit = whole.substr(whole.find(' '));
-  if (text.ends_with(unit)) text.resize(text.size() - unit.size());
+  if (text.ends_with(unit)) {
+    text.resize(text.size() - unit.size());
+  }
   return text + " of " + whole;
 }
 
@@ -48,8 +52,12 @@ std::string time_change_label(const Profile& before, const Profile& now, const c
     return fmt::format("{} {} ({} before)", share(std::abs(faster)), faster > 0 ? "faster" : "slower",
                        duration(before.iteration.ms.value));
   }
-  if (!time.bounds) return "not compared: too little was measured";
-  if (std::max(-time.bounds->low, time.bounds->high) > kMostNoise) return "not compared: the time varies too much";
+  if (!time.bounds) {
+    return "not compared: too little was measured";
+  }
+  if (std::max(-time.bounds->low, time.bounds->high) > kMostNoise) {
+    return "not compared: the time varies too much";
+  }
   return "no change within the noise";
 }
 
@@ -75,19 +83,25 @@ std::string times_text(const analysis::Estimate& wanted, double now) {
   analysis::Estimate times{wanted.value / now, std::nullopt, wanted.certainty};
   if (wanted.interval) {
     times.interval = {wanted.interval->low / now, std::nullopt};
-    if (wanted.interval->high) times.interval->high = *wanted.interval->high / now;
+    if (wanted.interval->high) {
+      times.interval->high = *wanted.interval->high / now;
+    }
   }
   return estimated(times, [](double value) { return fmt::format("{:.2f}×", value); }) + " throughput";
 }
 
 /// As it was measured, else as it is predicted; empty where nothing is known.
 std::string peak_of_batch(const BatchPrediction& batch) {
-  if (batch.measured) return size(static_cast<double>(batch.measured->peak_bytes));
+  if (batch.measured) {
+    return size(static_cast<double>(batch.measured->peak_bytes));
+  }
   return batch.peak_bytes ? estimated(*batch.peak_bytes, size) : "";
 }
 
 std::string batch_rate(const BatchPrediction& batch) {
-  if (batch.measured) return figure(batch.measured->samples_per_second) + " samples/s";
+  if (batch.measured) {
+    return figure(batch.measured->samples_per_second) + " samples/s";
+  }
   return batch.samples_per_second ? estimated(*batch.samples_per_second, figure) + " samples/s" : "";
 }
 
@@ -153,8 +167,12 @@ std::string line_explanation(const analysis::LineCost& line, const Profile& prof
 }
 
 std::string change_label(const Profile& before, const Profile& now, const compare::TimeChange& time) {
-  if (before.batch_size != now.batch_size || before.iteration.ms.value <= 0) return {};
-  if (before.environment.others_used || now.environment.others_used) return "not compared: the machine was busy";
+  if (before.batch_size != now.batch_size || before.iteration.ms.value <= 0) {
+    return {};
+  }
+  if (before.environment.others_used || now.environment.others_used) {
+    return "not compared: the machine was busy";
+  }
   std::string text = time_change_label(before, now, time);
   const double more = static_cast<double>(now.peak_bytes) - static_cast<double>(before.peak_bytes);
   if (std::abs(more) > kNegligible * static_cast<double>(before.peak_bytes)) {
@@ -164,13 +182,19 @@ std::string change_label(const Profile& before, const Profile& now, const compar
 }
 
 std::string line_change_label(const compare::TimeChange& time) {
-  if (!is_known(time)) return {};
-  if (time.change > kMostChangeInPercent) return fmt::format("{:.0f}×", 1 + time.change);
+  if (!is_known(time)) {
+    return {};
+  }
+  if (time.change > kMostChangeInPercent) {
+    return fmt::format("{:.0f}×", 1 + time.change);
+  }
   return (time.change > 0 ? "+" : "−") + share(std::abs(time.change));
 }
 
 std::string line_change_explanation(const compare::TimeChange& time) {
-  if (!is_known(time)) return {};
+  if (!is_known(time)) {
+    return {};
+  }
   return fmt::format("{} {} than in the profile before: {}, was {}", share(std::abs(time.change)),
                      time.change > 0 ? "slower" : "faster", duration(time.after_ms), duration(time.before_ms));
 }
@@ -186,12 +210,16 @@ std::string throughput_label(const Profile& profile) {
 }
 
 std::string memory_label(const Profile& profile) {
-  if (!profile.peak_known) return "peak memory unknown";
+  if (!profile.peak_known) {
+    return "peak memory unknown";
+  }
   return of_capacity(size(static_cast<double>(profile.peak_bytes)), static_cast<double>(profile.capacity_bytes));
 }
 
 std::string knowledge_label(const BatchPrediction& batch) {
-  if (batch.measured) return "measured";
+  if (batch.measured) {
+    return "measured";
+  }
   if (batch.failed) {
     return batch.failed->kind == protocol::FailureKind::kOutOfMemory ? "ran out of memory when it was run"
                                                                      : "failed when it was run";
@@ -200,9 +228,13 @@ std::string knowledge_label(const BatchPrediction& batch) {
 }
 
 std::string batch_label(const BatchPrediction& batch) {
-  if (batch.failed) return knowledge_label(batch);
+  if (batch.failed) {
+    return knowledge_label(batch);
+  }
   std::string text = batch_rate(batch);
-  if (const std::string peak = peak_of_batch(batch); !peak.empty()) text += (text.empty() ? "" : " · ") + peak;
+  if (const std::string peak = peak_of_batch(batch); !peak.empty()) {
+    text += (text.empty() ? "" : " · ") + peak;
+  }
   return (text.empty() ? "nothing is known" : text + ", " + knowledge_label(batch)) +
          (batch.fits == false ? ", does not fit" : "");
 }

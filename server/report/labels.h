@@ -4,9 +4,9 @@
 #include <string>
 
 #include "analysis/advice.h"
+#include "analysis/compare/comparison.h"
 #include "analysis/values/prediction.h"
 #include "analysis/values/profile.h"
-#include "compare/comparison.h"
 
 namespace ridgeline::report {
 

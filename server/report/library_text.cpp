@@ -28,7 +28,9 @@ Table lines_table(const Page& page, const LibraryCall& call, const Places& place
                           .bytes = static_cast<double>(line.peak_bytes)});
     place_width = std::max(place_width, columns(table.rows.back().lead));
   }
-  for (Row& row : table.rows) row.lead = left(row.lead, place_width + 2);
+  for (Row& row : table.rows) {
+    row.lead = left(row.lead, place_width + 2);
+  }
   return table;
 }
 
@@ -47,7 +49,9 @@ Table modules_table(const LibraryCall& call, const Places& places) {
 
 std::vector<Table> library_tables(const Page& page, const Profile& profile, const Places& places,
                                   const SourceLines& source) {
-  if (!profile.library_call) return {};
+  if (!profile.library_call) {
+    return {};
+  }
   return {lines_table(page, *profile.library_call, places, source), modules_table(*profile.library_call, places)};
 }
 

@@ -39,24 +39,38 @@ std::string line_tail(const Page& page, const Profile& profile, const analysis::
   } else if (forward + backward + recomputed >= line.self_ms / 2) {
     const auto part = [&](double ms) { return ms > 0 ? duration(ms) : "–"; };
     tail += right(part(forward), 10) + right(part(backward), 10);
-    if (layout.recomputed) tail += right(part(recomputed), 12);
+    if (layout.recomputed) {
+      tail += right(part(recomputed), 12);
+    }
   } else {
     const auto largest = std::max_element(line.self_by_phase.begin(), line.self_by_phase.end());
     const auto phase = static_cast<std::size_t>(largest - line.self_by_phase.begin());
     tail += page.dim(right(fmt::format("in {}", analysis::kPhaseNames[phase]), width));
   }
-  if (layout.total) tail += right(duration(line.total_ms), 10);
+  if (layout.total) {
+    tail += right(duration(line.total_ms), 10);
+  }
   return layout.energy ? tail + right(line_energy(profile, line), 10) : tail;
 }
 
 std::vector<Item> line_details(const Profile& profile, const analysis::LineCost& line) {
   std::vector<Item> items;
-  if (line.calls) items.push_back({count(static_cast<double>(*line.calls)), *line.calls == 1 ? "call" : "calls"});
+  if (line.calls) {
+    items.push_back({count(static_cast<double>(*line.calls)), *line.calls == 1 ? "call" : "calls"});
+  }
   const auto split = phases(line.self_by_phase, duration, kNegligible * line.self_ms);
-  if (split.size() == 1) items.push_back({"in", split[0].word});
-  if (split.size() > 1) items.insert(items.end(), split.begin(), split.end());
-  if (line.total_ms > 1.01 * line.self_ms) items.push_back({"total", duration(line.total_ms)});
-  if (std::string text = line_energy(profile, line); !text.empty()) items.push_back({"energy", std::move(text)});
+  if (split.size() == 1) {
+    items.push_back({"in", split[0].word});
+  }
+  if (split.size() > 1) {
+    items.insert(items.end(), split.begin(), split.end());
+  }
+  if (line.total_ms > 1.01 * line.self_ms) {
+    items.push_back({"total", duration(line.total_ms)});
+  }
+  if (std::string text = line_energy(profile, line); !text.empty()) {
+    items.push_back({"energy", std::move(text)});
+  }
   return items;
 }
 
@@ -88,8 +102,12 @@ Row line_row(const Page& page, const Profile& profile, const analysis::LineCost&
   Row row{.lead = clip_front(places.name(line.location), std::max(16, page.width() / 5)), .name = std::move(code)};
   row.ms = line.self_ms;
   row.bytes = static_cast<double>(line.peak_bytes);
-  if (layout.wide) row.tail = line_tail(page, profile, line, layout);
-  if (!layout.wide) row.below = line_details(profile, line);
+  if (layout.wide) {
+    row.tail = line_tail(page, profile, line, layout);
+  }
+  if (!layout.wide) {
+    row.below = line_details(profile, line);
+  }
   return row;
 }
 
@@ -111,15 +129,27 @@ Table line_table(const Page& page, const Profile& profile, const Places& places,
     rest.bytes -= static_cast<double>(line->peak_bytes);
     place_width = std::max(place_width, columns(table.rows.back().lead));
   }
-  for (Row& row : table.rows) row.lead = left(row.lead, place_width + 2);
+  for (Row& row : table.rows) {
+    row.lead = left(row.lead, place_width + 2);
+  }
   const auto folded = static_cast<double>(profile.lines.size() - table.rows.size());
   rest.name = table.rows.empty() ? plural(folded, "line") : "… " + plural(folded, "more line");
   rest.ms = std::max(0.0, rest.ms);
-  if (folded > 0) table.rows.push_back(std::move(rest));
-  if (layout.wide) table.tail_heading = "CALLS   FORWARD  BACKWARD";
-  if (layout.wide && layout.recomputed) table.tail_heading += "  RECOMPUTED";
-  if (layout.total) table.tail_heading += "     TOTAL";
-  if (layout.wide && layout.energy) table.tail_heading += "    ENERGY";
+  if (folded > 0) {
+    table.rows.push_back(std::move(rest));
+  }
+  if (layout.wide) {
+    table.tail_heading = "CALLS   FORWARD  BACKWARD";
+  }
+  if (layout.wide && layout.recomputed) {
+    table.tail_heading += "  RECOMPUTED";
+  }
+  if (layout.total) {
+    table.tail_heading += "     TOTAL";
+  }
+  if (layout.wide && layout.energy) {
+    table.tail_heading += "    ENERGY";
+  }
   table.tail_width = columns(table.tail_heading);
   return table;
 }
@@ -144,7 +174,9 @@ Table other_table(const Profile& profile) {
   }
   std::stable_sort(table.rows.begin(), table.rows.end(), [](const Row& a, const Row& b) { return a.ms > b.ms; });
   rest.name = fmt::format("… {} more", folded);
-  if (folded > 0 && matters(rest.ms, rest.bytes)) table.rows.push_back(std::move(rest));
+  if (folded > 0 && matters(rest.ms, rest.bytes)) {
+    table.rows.push_back(std::move(rest));
+  }
   return table;
 }
 

@@ -55,13 +55,17 @@ class MarkdownTable {
  public:
   MarkdownTable(std::initializer_list<std::string_view> head) : widths_(head.size(), kLeastWidth) {
     std::vector<Cell> cells;
-    for (const std::string_view name : head) cells.push_back(cell(name));
+    for (const std::string_view name : head) {
+      cells.push_back(cell(name));
+    }
     add(std::move(cells));
   }
 
   void row(Cell name, const std::vector<std::string>& figures) {
     std::vector<Cell> cells = {std::move(name)};
-    for (const std::string& figure : figures) cells.push_back(cell(figure));
+    for (const std::string& figure : figures) {
+      cells.push_back(cell(figure));
+    }
     add(std::move(cells));
   }
   void row(std::string_view name, const std::vector<std::string>& figures) { row(cell(name), figures); }
@@ -69,11 +73,15 @@ class MarkdownTable {
   bool empty() const { return rows_.size() < 2; }
 
   Markdown take() const {
-    if (empty()) return {};
+    if (empty()) {
+      return {};
+    }
     Markdown text;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       add_row(text, rows_[i]);
-      if (i == 0) add_rule(text);
+      if (i == 0) {
+        add_rule(text);
+      }
     }
     return text + "\n";
   }
@@ -82,16 +90,22 @@ class MarkdownTable {
   static constexpr int kLeastWidth = 3;
 
   void add(std::vector<Cell> cells) {
-    for (std::size_t i = 0; i < cells.size(); ++i) widths_[i] = std::max(widths_[i], cells[i].width);
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      widths_[i] = std::max(widths_[i], cells[i].width);
+    }
     rows_.push_back(std::move(cells));
   }
   void add_row(Markdown& text, const std::vector<Cell>& cells) const {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       const int gap = widths_[i] - cells[i].width;
       text += "| ";
-      if (i > 0) add_times(text, " ", gap);
+      if (i > 0) {
+        add_times(text, " ", gap);
+      }
       text += cells[i].markup;
-      if (i == 0) add_times(text, " ", gap);
+      if (i == 0) {
+        add_times(text, " ", gap);
+      }
       text += " ";
     }
     text += "|\n";
@@ -105,7 +119,9 @@ class MarkdownTable {
     text += "|\n";
   }
   static void add_times(Markdown& text, Markdown::Literal sign, int times) {
-    for (int i = 0; i < times; ++i) text += sign;
+    for (int i = 0; i < times; ++i) {
+      text += sign;
+    }
   }
 
   std::vector<int> widths_;
@@ -115,7 +131,9 @@ class MarkdownTable {
 /// Phases below a row: those of at least `least` ms.
 void phase_rows(MarkdownTable& table, const analysis::ByPhase& by_phase, double whole_ms, double least) {
   int shown = 0;
-  for (const double ms : by_phase) shown += ms > least ? 1 : 0;
+  for (const double ms : by_phase) {
+    shown += ms > least ? 1 : 0;
+  }
   for (std::size_t i = 0; i < analysis::kPhaseCount && shown > 1; ++i) {
     if (by_phase[i] > least) {
       table.row(indented(analysis::kPhaseNames[i]), {duration(by_phase[i]), share(ratio(by_phase[i], whole_ms))});
@@ -126,7 +144,9 @@ void phase_rows(MarkdownTable& table, const analysis::ByPhase& by_phase, double 
 Markdown memory_table(const Cost& cost) {
   MarkdownTable table({"memory at the peak", ""});
   const auto add = [&](std::string_view name, std::uint64_t count) {
-    if (count > 0) table.row(name, {bytes(static_cast<double>(count))});
+    if (count > 0) {
+      table.row(name, {bytes(static_cast<double>(count))});
+    }
   };
   add("all", cost.peak_bytes);
   add("weights", cost.weights_bytes);
@@ -170,7 +190,9 @@ Markdown below_table(const std::vector<LineBelow>& lines, double whole_ms) {
 }
 
 Markdown modules_table(const std::vector<analysis::LibraryModule>* modules, double whole_ms) {
-  if (modules == nullptr || modules->empty()) return {};
+  if (modules == nullptr || modules->empty()) {
+    return {};
+  }
   MarkdownTable table({"modules below", "time", "of the step", "memory"});
   for (const analysis::LibraryModule& module : *modules) {
     const std::string count = module.instances > 1 ? fmt::format("{} × ", module.instances) : "";
@@ -198,14 +220,18 @@ Markdown model_text(const Profile& profile, const Cost& cost) {
 
 Markdown title(const Profile& profile, const Markdown& name, double calls) {
   Markdown text = name.empty() ? Markdown() : "**" + name + "** — ";
-  if (calls > 0) text += plain(plural(calls, "call")) + " in one iteration, ";
+  if (calls > 0) {
+    text += plain(plural(calls, "call")) + " in one iteration, ";
+  }
   return text + "batch " + plain(batch_text(profile)) + "\n\n";
 }
 
 /// "addmm float32[1003] …": without what is the same of almost all.
 std::string short_operation(const std::string& key) {
   std::string text = operation_text(key);
-  if (text.starts_with("aten::")) text.erase(0, std::string_view("aten::").size());
+  if (text.starts_with("aten::")) {
+    text.erase(0, std::string_view("aten::").size());
+  }
   if (const std::size_t at = text.find(".default"); at != std::string::npos) {
     text.erase(at, std::string_view(".default").size());
   }
@@ -217,13 +243,21 @@ Markdown work_text(const analysis::LineWork& line, const std::optional<analysis:
   const auto attained = attained_text(line.work);
   const std::string rate = rate_text(line.work);
   Markdown text;
-  if (attained) text += "Attains " + plain(*attained) + (rate.empty() ? Markdown() : plain(": " + rate)) + "\n\n";
-  if (!attained && !rate.empty()) text += "Computes " + plain(rate) + "\n\n";
+  if (attained) {
+    text += "Attains " + plain(*attained) + (rate.empty() ? Markdown() : plain(": " + rate)) + "\n\n";
+  }
+  if (!attained && !rate.empty()) {
+    text += "Computes " + plain(rate) + "\n\n";
+  }
   if (device && !line.operations.empty()) {
     const std::string tiles = tile_text(line.operations.front(), *device);
-    if (!tiles.empty()) text += plain(tiles) + "\n\n";
+    if (!tiles.empty()) {
+      text += plain(tiles) + "\n\n";
+    }
   }
-  if (line.operations.size() < 2 || !attained) return text;
+  if (line.operations.size() < 2 || !attained) {
+    return text;
+  }
   MarkdownTable table({"operations", "time", "of the roofline"});
   for (const analysis::OperationCost& operation : line.operations) {
     const auto of_one = operation.work.attained();
@@ -253,21 +287,31 @@ Markdown cost_markdown(const Profile& profile, const Cost& cost) {
     table.row("total", {duration(cost.total_ms), share(ratio(cost.total_ms, whole))});
   }
   const auto on_device = [&](std::string_view label, double ms) {
-    if (profile.device && ms > 0) table.row(label, {duration(ms), share(ratio(ms, whole))});
+    if (profile.device && ms > 0) {
+      table.row(label, {duration(ms), share(ratio(ms, whole))});
+    }
   };
   on_device("on the device", cost.device.ms);
   on_device("copies alone", cost.device.copy_ms);
   on_device("waits for the device", cost.device.wait_ms);
   text += table.take();
-  if (cost.saved_twice_as_fast_ms.has_value()) text += saved_text(*cost.saved_twice_as_fast_ms, whole) + "\n\n";
+  if (cost.saved_twice_as_fast_ms.has_value()) {
+    text += saved_text(*cost.saved_twice_as_fast_ms, whole) + "\n\n";
+  }
   if (cost.work != nullptr) {
     text += work_text(*cost.work, profile.work->device);
     const analysis::Padding* const padding = padding_of_line(profile, cost.work->location);
-    if (padding != nullptr) text += plain(padding_text(*padding)) + "\n\n";
+    if (padding != nullptr) {
+      text += plain(padding_text(*padding)) + "\n\n";
+    }
     const analysis::OwnProgram* const program = own_program_of_line(profile, cost.work->location);
-    if (program != nullptr) text += plain(own_program_text(*program, whole)) + "\n\n";
+    if (program != nullptr) {
+      text += plain(own_program_text(*program, whole)) + "\n\n";
+    }
   }
-  if (!cost.change.empty()) text += plain(cost.change) + "\n\n";
+  if (!cost.change.empty()) {
+    text += plain(cost.change) + "\n\n";
+  }
   if (has_parent) {
     text += plain(share(ratio(std::max(cost.total_ms, cost.self_ms), cost.parent->ms))) + " of " +
             code_span(name_of(*cost.parent)) + "\n\n";
@@ -280,7 +324,9 @@ Markdown cost_markdown(const Profile& profile, const Cost& cost) {
 }
 
 Markdown module_markdown(const Profile& profile, const std::vector<const Node*>& nodes) {
-  if (nodes.empty()) return {};
+  if (nodes.empty()) {
+    return {};
+  }
   const double whole = profile.iteration.ms.value;
   analysis::ByPhase by_phase{};
   double calls = 0;
@@ -291,7 +337,9 @@ Markdown module_markdown(const Profile& profile, const std::vector<const Node*>&
     calls += static_cast<double>(node->calls);
     ms += node->ms;
     peak += static_cast<double>(node->peak_bytes);
-    for (std::size_t i = 0; i < analysis::kPhaseCount; ++i) by_phase[i] += node->by_phase[i];
+    for (std::size_t i = 0; i < analysis::kPhaseCount; ++i) {
+      by_phase[i] += node->by_phase[i];
+    }
   }
   std::ranges::stable_sort(sorted, std::greater{}, &Node::ms);
   const Node& first = *sorted.front();
@@ -301,15 +349,21 @@ Markdown module_markdown(const Profile& profile, const std::vector<const Node*>&
   phase_rows(table, by_phase, whole, kNegligible * ms);
   text += table.take();
   MarkdownTable memory({"memory at the peak", ""});
-  if (peak > 0) memory.row("with all inside", {bytes(peak)});
+  if (peak > 0) {
+    memory.row("with all inside", {bytes(peak)});
+  }
   std::vector<Called> called;
-  for (const Node* node : sorted) called.push_back({node});
+  for (const Node* node : sorted) {
+    called.push_back({node});
+  }
   return text + memory.take() + (called.size() < 2 ? Markdown() : called_table("calls", called, whole));
 }
 
 Markdown batch_markdown(const analysis::BatchPrediction& batch, const std::string& note) {
   Markdown text = "**batch " + plain(std::to_string(batch.batch_size)) + "** — " + plain(knowledge_label(batch));
-  if (batch.fits == false && !batch.failed) text += ", does not fit";
+  if (batch.fits == false && !batch.failed) {
+    text += ", does not fit";
+  }
   text += "\n\n";
   MarkdownTable table({"", ""});
   if (batch.failed) {
@@ -322,8 +376,12 @@ Markdown batch_markdown(const analysis::BatchPrediction& batch, const std::strin
     if (batch.samples_per_second) {
       table.row("throughput", {estimated(*batch.samples_per_second, figure) + " samples/s"});
     }
-    if (batch.ms) table.row("iteration", {estimated(*batch.ms, duration)});
-    if (batch.peak_bytes) table.row("peak memory", {estimated(*batch.peak_bytes, bytes)});
+    if (batch.ms) {
+      table.row("iteration", {estimated(*batch.ms, duration)});
+    }
+    if (batch.peak_bytes) {
+      table.row("peak memory", {estimated(*batch.peak_bytes, bytes)});
+    }
   }
   text += table.take();
   if (batch.measured && batch.measured->machine_changed) {
@@ -357,13 +415,17 @@ Markdown phases_and_categories(const Profile& profile) {
   MarkdownTable phases({"phase", "time", "of the step"});
   for (std::size_t i = 0; i < analysis::kPhaseCount; ++i) {
     const double ms = profile.iteration.by_phase[i];
-    if (ms > kNegligible * whole) phases.row(analysis::kPhaseNames[i], {duration(ms), share(ratio(ms, whole))});
+    if (ms > kNegligible * whole) {
+      phases.row(analysis::kPhaseNames[i], {duration(ms), share(ratio(ms, whole))});
+    }
   }
   MarkdownTable categories({"at the peak", "memory", "of the peak"});
   for (std::size_t i = 0; i < analysis::kCategoryCount; ++i) {
     const auto part = static_cast<double>(profile.by_category[i]);
     const double of_peak = ratio(part, static_cast<double>(profile.peak_bytes));
-    if (of_peak > kNegligible) categories.row(analysis::kCategoryLabels[i], {bytes(part), share(of_peak)});
+    if (of_peak > kNegligible) {
+      categories.row(analysis::kCategoryLabels[i], {bytes(part), share(of_peak)});
+    }
   }
   return phases.take() + categories.take();
 }
@@ -388,7 +450,9 @@ Markdown summary_markdown(const Profile& profile, const analysis::Outlook& outlo
                               outlook.fits.batch->extrapolated ? " (extrapolated)" : "")) +
             "\n\n";
   }
-  for (const Item& note : observation_notes(profile, outlook)) text += plain(note.value) + "\n\n";
+  for (const Item& note : observation_notes(profile, outlook)) {
+    text += plain(note.value) + "\n\n";
+  }
   text += "on " + plain(device_label(profile.environment)) + "\n";
   return text;
 }

@@ -160,7 +160,9 @@ void fields(Io& io, analysis::AllocatorModel& model) {
      "What is requested and freed from the start of the process to the end of its first iteration: `+3` requests the "
      "block of the fourth request, `-3` frees it.");
   io("later", later, "Likewise in each iteration after it.");
-  if constexpr (Io::kReads) io.check(read_events(first, later, model), "first or later is not valid");
+  if constexpr (Io::kReads) {
+    io.check(read_events(first, later, model), "first or later is not valid");
+  }
   io("largestThatFits", model.largest,
      "The largest batch size that does not run out of memory, by replay; null when not even 1 does.", kBatchSize);
   io("bounded", model.is_bounded, "False when no batch size was found that does not fit.");
@@ -206,7 +208,9 @@ void fields(Io& io, analysis::Check& check) {
     }
   });
   if (io.has("tried", check.tried)) {
-    if constexpr (Io::kReads) check.tried = true;
+    if constexpr (Io::kReads) {
+      check.tried = true;
+    }
     io.object("tried",
               "Measured in a run of its own after the profile, as an editor does with the batch size in the code: the "
               "times are multiplied by machineSpeed. Absent when it was part of the profile.",

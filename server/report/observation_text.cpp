@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "observations/observations.h"
+#include "analysis/observations/observations.h"
 
 #include "report/units.h"
 #include "report/wording.h"
@@ -28,7 +28,9 @@ std::string observed_figure(const Figure& one) {
 
 std::string observed_sentence(const Observation& observation) {
   std::string figures;
-  for (const Figure& one : observation.figures) figures += (figures.empty() ? "" : ", ") + observed_figure(one);
+  for (const Figure& one : observation.figures) {
+    figures += (figures.empty() ? "" : ", ") + observed_figure(one);
+  }
   const bool holds = observation.verdict == observations::Verdict::kHolds;
   return fmt::format("{}{} ({}): {}.", holds ? "" : "Not so: ", observation.statement, figures,
                      observation.consequence);

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "hardware/operation_work.h"
-#include "hardware/roofline.h"
+#include "operations/device/operation_work.h"
+#include "operations/device/roofline.h"
 #include "report/page.h"
 #include "report/units.h"
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "hardware/device.h"
-#include "operations/measuring_plan.h"
-#include "operations/operation_table.h"
+#include "operations/device/device.h"
+#include "operations/table/measuring_plan.h"
+#include "operations/table/operation_table.h"
 #include "report/text.h"
 
 namespace ridgeline::report {

@@ -227,7 +227,9 @@ std::string text_other_devices(const OtherDevices& devices) {
                             throughput_text(other), fits_text(other));
       }
     }
-    for (const StepOnRanks& on : device.ranks) text += ranks_text(step, on);
+    for (const StepOnRanks& on : device.ranks) {
+      text += ranks_text(step, on);
+    }
     on_ranks |= !device.ranks.empty();
   }
   text +=

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "estimate/device_prediction.h"
+#include "operations/estimators/device_prediction.h"
 
 namespace ridgeline::report {
 

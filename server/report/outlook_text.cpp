@@ -53,7 +53,9 @@ std::optional<double> gain_of(const BatchPrediction& twice, const BatchPredictio
   if (twice.measured && now.measured) {
     return ratio(twice.measured->samples_per_second, now.measured->samples_per_second);
   }
-  if (!twice.samples_per_second || !now.samples_per_second) return std::nullopt;
+  if (!twice.samples_per_second || !now.samples_per_second) {
+    return std::nullopt;
+  }
   return ratio(twice.samples_per_second->value, now.samples_per_second->value);
 }
 
@@ -66,7 +68,9 @@ std::string twice_text(const Profile& profile, const Outlook& outlook) {
     return {};
   }
   const std::optional<double> gain = gain_of(*twice, *now);
-  if (!gain) return {};
+  if (!gain) {
+    return {};
+  }
   const std::string memory = memory_of(*twice);
   if (twice->fits == false) {
     return fmt::format("would need {}; this device has {}", memory,
@@ -74,7 +78,9 @@ std::string twice_text(const Profile& profile, const Outlook& outlook) {
            beyond(*twice);
   }
   const std::string throughput = *gain < kHardlyMore ? "hardly more" : ratio_text(*twice, *gain) + " the";
-  if (twice->measured && now->measured) return fmt::format("gave {} throughput and took {}", throughput, memory);
+  if (twice->measured && now->measured) {
+    return fmt::format("gave {} throughput and took {}", throughput, memory);
+  }
   return fmt::format("would give {} throughput and needs {}", throughput, memory) + beyond(*twice);
 }
 
@@ -98,13 +104,17 @@ std::string growers_text(std::vector<Grower> growers) {
 /// Which lines the time of a further sample and the fixed time are spent on.
 std::string growth_text(const Profile& profile) {
   constexpr double kMostNoise = 0.1;  // of the model: beyond it the shares of lines are chance
-  if (profile.time_model->relative_sd > kMostNoise) return {};
+  if (profile.time_model->relative_sd > kMostNoise) {
+    return {};
+  }
   const Places places(profile);
   const analysis::Piece& whole = piece_at(profile.time_model->pieces, profile.batch_size);
   const auto text_of = [&](double analysis::Piece::*field) {
     std::vector<Grower> growers;
     for (const analysis::LineCost& line : profile.lines) {
-      if (line.self_model.empty()) continue;
+      if (line.self_model.empty()) {
+        continue;
+      }
       growers.push_back(
           {places.name(line.location), piece_at(line.self_model, profile.batch_size).*field / whole.*field});
     }
@@ -126,7 +136,9 @@ std::string growth_text(const Profile& profile) {
 
 /// Which line makes the memory grow faster than the batch.
 std::string fast_growth_text(const Profile& profile) {
-  if (!profile.peak_model) return {};
+  if (!profile.peak_model) {
+    return {};
+  }
   const auto& model = *profile.peak_model;
   const auto piece = static_cast<std::size_t>(&piece_at(model.value, 2 * profile.batch_size) - model.value.data());
   const analysis::PeakPart* most = nullptr;
@@ -139,7 +151,9 @@ std::string fast_growth_text(const Profile& profile) {
       most = &part;
     }
   }
-  if (most == nullptr || bytes_most < kNamedShare * static_cast<double>(profile.peak_bytes)) return {};
+  if (most == nullptr || bytes_most < kNamedShare * static_cast<double>(profile.peak_bytes)) {
+    return {};
+  }
   const Places places(profile);
   return fmt::format("the memory grows with the {} of the batch{}", most->cube > 0 ? "cube" : "square",
                      most->location.file.empty() ? "" : ", most of all at " + places.name(most->location));
@@ -156,7 +170,9 @@ std::string bend_text(const Profile& profile) {
 
 /// How far a prediction was off, and whether its interval held.
 std::string off_text(const std::optional<Estimate>& predicted, double real) {
-  if (!predicted) return unbroken("not predicted");
+  if (!predicted) {
+    return unbroken("not predicted");
+  }
   const double off = ratio(predicted->value - real, real);
   const bool held = !predicted->interval || (predicted->interval->low <= real &&
                                              (!predicted->interval->high || *predicted->interval->high >= real));
@@ -191,10 +207,14 @@ void add_checks(const Profile& profile, std::vector<Item>& notes) {
 std::vector<Item> outlook_notes(const Profile& profile, const Outlook& outlook) {
   std::vector<Item> notes;
   const auto add = [&](std::string label, const std::string& text) {
-    if (!text.empty()) notes.push_back({std::move(label), text + "."});
+    if (!text.empty()) {
+      notes.push_back({std::move(label), text + "."});
+    }
   };
   const bool timed = profile.time_model && profile.time_model->r2 >= kGoodFit;
-  if (timed) add(fmt::format("batch {}", 2 * profile.batch_size), twice_text(profile, outlook));
+  if (timed) {
+    add(fmt::format("batch {}", 2 * profile.batch_size), twice_text(profile, outlook));
+  }
   if (timed && outlook.enough.batch) {
     const BatchPrediction& enough = *outlook.enough.batch;
     add("enough", fmt::format("a batch of {} has {} of the greatest throughput and needs {}", enough.batch_size,
@@ -221,8 +241,12 @@ std::vector<Item> outlook_notes(const Profile& profile, const Outlook& outlook) 
 
 void print_outlook(Page& page, const Profile& profile, const Outlook& outlook) {
   const std::vector<Item> notes = outlook_notes(profile, outlook);
-  if (!notes.empty()) page.line();
-  for (const Item& note : notes) page.prose(note.word, note.value, kBeside);
+  if (!notes.empty()) {
+    page.line();
+  }
+  for (const Item& note : notes) {
+    page.prose(note.word, note.value, kBeside);
+  }
 }
 
 }  // namespace ridgeline::report

@@ -25,15 +25,23 @@ std::string folder_of(const std::string& place, const std::string& name) {
 
 Places::Places(const analysis::Profile& profile)
     : root_(profile.project_root), folder_(profile.entry_path.substr(0, profile.entry_path.find_last_of('/') + 1)) {
-  if (!root_.empty() && !root_.ends_with('/')) root_ += '/';
-  for (const analysis::CodePackage& package : profile.code) {
-    for (const std::string& place : package.places) package_folders_.push_back(folder_of(place, package.name));
+  if (!root_.empty() && !root_.ends_with('/')) {
+    root_ += '/';
   }
-  for (const analysis::LineCost& line : profile.lines) files_.insert(line.location.file);
+  for (const analysis::CodePackage& package : profile.code) {
+    for (const std::string& place : package.places) {
+      package_folders_.push_back(folder_of(place, package.name));
+    }
+  }
+  for (const analysis::LineCost& line : profile.lines) {
+    files_.insert(line.location.file);
+  }
 }
 
 std::string Places::name(const analysis::Location& location) const {
-  if (location.file.empty()) return {};
+  if (location.file.empty()) {
+    return {};
+  }
   std::string file = location.file;
   const std::string path = file.starts_with('/') ? file : root_ + file;
   if (const auto in_package = short_name(path); !in_package.empty() && !is_ambiguous(in_package, location.file)) {
@@ -45,9 +53,13 @@ std::string Places::name(const analysis::Location& location) const {
 }
 
 std::string Places::short_name(std::string_view path) const {
-  if (const auto installed = base::installed_path(path)) return std::string(*installed);
+  if (const auto installed = base::installed_path(path)) {
+    return std::string(*installed);
+  }
   for (const std::string& folder : package_folders_) {
-    if (const auto below = base::relative_to(path, folder)) return std::string(*below);
+    if (const auto below = base::relative_to(path, folder)) {
+      return std::string(*below);
+    }
   }
   return {};
 }
@@ -62,7 +74,9 @@ std::string entry_name(const analysis::Profile& profile) {
   const std::string& path = profile.entry_path;
   const std::string& root = profile.project_root;
   const auto below = base::relative_to(path, root);
-  if (!below) return printable(path);
+  if (!below) {
+    return printable(path);
+  }
   const bool right_in_root = below->find('/') == std::string_view::npos;
   return printable((right_in_root ? root.substr(root.find_last_of('/') + 1) + "/" : "") + std::string(*below));
 }

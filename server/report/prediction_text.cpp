@@ -31,14 +31,20 @@ std::string age(std::int64_t seconds) {
   static constexpr Unit kUnits[] = {{"day", 86400}, {"hour", 3600}, {"minute", 60}, {"second", 1}};
   for (const Unit& unit : kUnits) {
     const std::int64_t count = seconds / unit.seconds;
-    if (count > 0) return plural(static_cast<double>(count), unit.name);
+    if (count > 0) {
+      return plural(static_cast<double>(count), unit.name);
+    }
   }
   return plural(1, "second");
 }
 
 std::string sampled_text(const Answer& answer) {
-  if (answer.sampled.empty()) return "no batches";
-  if (answer.sampled.size() == 1) return fmt::format("a batch of {}", answer.sampled.front());
+  if (answer.sampled.empty()) {
+    return "no batches";
+  }
+  if (answer.sampled.size() == 1) {
+    return fmt::format("a batch of {}", answer.sampled.front());
+  }
   return fmt::format("batches of {} to {}", answer.sampled.front(), answer.sampled.back());
 }
 
@@ -53,7 +59,9 @@ void title(Page& page, const analysis::Profile& profile, const Origin& origin) {
 
 /// The sentence that answers what was asked for.
 std::string sentence(const Answer& answer) {
-  if (!answer.batch) return {};
+  if (!answer.batch) {
+    return {};
+  }
   const int size = answer.batch->batch_size;
   if (answer.question.quantity == Quantity::kThroughput) {
     return fmt::format("A batch of {} is the smallest that gives {} samples/s.", size, figure(answer.question.value));
@@ -101,7 +109,9 @@ struct FigureRow {
 
 FigureRow figure_row(const char* label, const std::optional<Estimate>& estimate,
                      const std::function<std::string(double)>& format, const std::string& unit = {}) {
-  if (!estimate) return {label, "unknown", "", ""};
+  if (!estimate) {
+    return {label, "unknown", "", ""};
+  }
   const auto& interval = estimate->interval;
   std::string range = "unknown";
   if (interval && !interval->high && interval->low > 0) {
@@ -128,11 +138,15 @@ struct Stated {
 };
 
 Stated stated(const BatchPrediction& batch) {
-  if (!batch.measured) return {batch.samples_per_second, batch.ms, batch.peak_bytes};
+  if (!batch.measured) {
+    return {batch.samples_per_second, batch.ms, batch.peak_bytes};
+  }
   const analysis::Measurement& measured = *batch.measured;
   const double samples_ms = 1000.0 * batch.batch_size;
   analysis::Interval rate{measured.ms.high > 0 ? samples_ms / measured.ms.high : 0, std::nullopt};
-  if (measured.ms.low > 0) rate.high = samples_ms / measured.ms.low;
+  if (measured.ms.low > 0) {
+    rate.high = samples_ms / measured.ms.low;
+  }
   const auto peak = static_cast<double>(measured.peak_bytes);
   return {known(measured.samples_per_second, rate),
           known(measured.ms.value, analysis::Interval{measured.ms.low, measured.ms.high}),
@@ -162,7 +176,9 @@ std::vector<FigureRow> figure_rows(const Answer& answer, const BatchPrediction& 
 
 /// "measured", or from which samples it is extrapolated.
 std::string batch_note(const Answer& answer, const BatchPrediction& batch) {
-  if (batch.measured) return "measured";
+  if (batch.measured) {
+    return "measured";
+  }
   return batch.extrapolated ? "extrapolated from " + sampled_text(answer) + bound_text(batch) : "";
 }
 
@@ -181,16 +197,22 @@ void figures(Page& page, const Answer& answer, const BatchPrediction& batch) {
   };
   page.line(left("", kBeside + value_width + 2) + page.dim("95 % INTERVAL"));
   row("batch size", std::to_string(batch.batch_size), "", batch_note(answer, batch));
-  for (const FigureRow& line : rows) row(line.label, line.value, line.interval, line.note);
+  for (const FigureRow& line : rows) {
+    row(line.label, line.value, line.interval, line.note);
+  }
   if (batch.by_category) {
     std::vector<Item> items;
     for (std::size_t i = 0; i < analysis::kCategoryCount; ++i) {
       const double size = (*batch.by_category)[i];
-      if (size >= 1) items.push_back({analysis::kCategoryLabels[i], bytes(size)});
+      if (size >= 1) {
+        items.push_back({analysis::kCategoryLabels[i], bytes(size)});
+      }
     }
     page.flow("  " + page.bold(left("at the peak", kBeside - 2)), kBeside, items);
   }
-  if (batch.measured) page.prose("measured", origin_text(*batch.measured), kBeside);
+  if (batch.measured) {
+    page.prose("measured", origin_text(*batch.measured), kBeside);
+  }
 }
 
 std::string refined_text(const analysis::RefinedBatch& refined, bool measured) {
@@ -298,8 +320,12 @@ std::string text_prediction(const Answer& answer, const analysis::Profile& profi
     page.prose("", text, 2);
     page.line();
   }
-  if (answer.batch) figures(page, answer, *answer.batch);
-  if (refined) page.prose("refined", refined_text(*refined, answer.batch && answer.batch->measured), kBeside);
+  if (answer.batch) {
+    figures(page, answer, *answer.batch);
+  }
+  if (refined) {
+    page.prose("refined", refined_text(*refined, answer.batch && answer.batch->measured), kBeside);
+  }
   if (std::string text = obstacle_text(answer); !text.empty()) {
     page.prose("", text.append(way_out(answer.obstacle)), 2);
   }

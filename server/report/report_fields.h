@@ -82,7 +82,9 @@ inline bool is_over_time(const analysis::MemoryOverTime& memory, std::uint64_t p
     return false;
   }
   std::uint64_t sum = 0;
-  for (const std::vector<std::uint64_t>& bytes : memory.bytes) sum += bytes[memory.peak];
+  for (const std::vector<std::uint64_t>& bytes : memory.bytes) {
+    sum += bytes[memory.peak];
+  }
   return sum == peak_bytes;
 }
 
@@ -178,7 +180,9 @@ void memory_line(Io& io, analysis::Profile& profile) {
 
 template <typename Io>
 void allocator(Io& io, analysis::Profile& profile) {
-  if (!io.has("allocator", profile.allocator != nullptr)) return;
+  if (!io.has("allocator", profile.allocator != nullptr)) {
+    return;
+  }
   analysis::AllocatorModel model = profile.allocator ? *profile.allocator : analysis::AllocatorModel{};
   if constexpr (Io::kReads) {
     for (const analysis::MemorySample& sample : profile.memory_samples) {
@@ -190,7 +194,9 @@ void allocator(Io& io, analysis::Profile& profile) {
   io("allocator", model,
      "What the step requests from the device's caching allocator, from which the memory that it reserves at any batch "
      "size follows. Absent without a device, and where there is no model of its allocator.");
-  if constexpr (Io::kReads) profile.allocator = std::make_shared<const analysis::AllocatorModel>(std::move(model));
+  if constexpr (Io::kReads) {
+    profile.allocator = std::make_shared<const analysis::AllocatorModel>(std::move(model));
+  }
 }
 
 template <typename Io>

@@ -30,7 +30,9 @@ class SchemaBuilder {
   void null_together(std::initializer_list<const char*> names) {
     for (const char* type : {"number", "null"}) {
       Json members = Json::object();
-      for (const char* name : names) members[name] = {{"type", type}};
+      for (const char* name : names) {
+        members[name] = {{"type", type}};
+      }
       object_["anyOf"].push_back({{"properties", std::move(members)}});
     }
   }
@@ -75,7 +77,9 @@ class SchemaBuilder {
     Json member = {{"description", description}};
     member.update(schema);
     object_["properties"][name] = std::move(member);
-    if (!optional_.contains(name)) object_["required"].push_back(name);
+    if (!optional_.contains(name)) {
+      object_["required"].push_back(name);
+    }
   }
 
   template <typename T, typename Limit>
@@ -94,7 +98,9 @@ class SchemaBuilder {
       return whole_schema(whole_limit<T>(limit));
     } else if constexpr (std::is_enum_v<T>) {
       Json names = Json::array();
-      for (const char* name : names_of(T{})) names.push_back(name == nullptr ? Json(nullptr) : Json(name));
+      for (const char* name : names_of(T{})) {
+        names.push_back(name == nullptr ? Json(nullptr) : Json(name));
+      }
       return {{"enum", std::move(names)}};
     } else if constexpr (std::is_same_v<T, std::string>) {
       return text_schema(text_limit(limit));
@@ -107,22 +113,34 @@ class SchemaBuilder {
     Json schema = {{"type", "number"}};
     const bool is_least_whole = std::isfinite(limit.least) && limit.least == std::trunc(limit.least);
     const Json least = is_least_whole ? Json(static_cast<std::int64_t>(limit.least)) : Json(limit.least);
-    if (std::isfinite(limit.least)) schema[limit.is_above ? "exclusiveMinimum" : "minimum"] = least;
-    if (std::isfinite(limit.most)) schema["maximum"] = limit.most;
+    if (std::isfinite(limit.least)) {
+      schema[limit.is_above ? "exclusiveMinimum" : "minimum"] = least;
+    }
+    if (std::isfinite(limit.most)) {
+      schema["maximum"] = limit.most;
+    }
     return schema;
   }
 
   static Json whole_schema(const Whole& limit) {
-    if (limit.least == limit.most) return {{"const", limit.least}};
+    if (limit.least == limit.most) {
+      return {{"const", limit.least}};
+    }
     Json schema = {{"type", "integer"}, {"minimum", limit.least}};
-    if (limit.most != std::numeric_limits<std::uint64_t>::max()) schema["maximum"] = limit.most;
+    if (limit.most != std::numeric_limits<std::uint64_t>::max()) {
+      schema["maximum"] = limit.most;
+    }
     return schema;
   }
 
   static Json text_schema(const Text& limit) {
     Json schema = {{"type", "string"}};
-    if (limit.least_length > 0) schema["minLength"] = limit.least_length;
-    if (*limit.pattern != '\0') schema["pattern"] = limit.pattern;
+    if (limit.least_length > 0) {
+      schema["minLength"] = limit.least_length;
+    }
+    if (*limit.pattern != '\0') {
+      schema["pattern"] = limit.pattern;
+    }
     return schema;
   }
 
@@ -146,8 +164,12 @@ class SchemaBuilder {
       type_ = outer;
     }
     const auto name = definitions_.find(type);
-    if (name == definitions_.end()) return schema;
-    if (!schema.is_null()) schemas_[name->second] = std::move(schema);
+    if (name == definitions_.end()) {
+      return schema;
+    }
+    if (!schema.is_null()) {
+      schemas_[name->second] = std::move(schema);
+    }
     return {{"$ref", "#/$defs/" + name->second}};
   }
 

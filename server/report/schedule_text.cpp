@@ -20,14 +20,18 @@ constexpr int kFigures = 10 + 8 + 15 + 12;  ///< columns behind the name
 
 /// Negative when the step becomes longer.
 std::string saving(double ms, double whole) {
-  if (ms >= kNegligible * whole) return "−" + duration(ms);
+  if (ms >= kNegligible * whole) {
+    return "−" + duration(ms);
+  }
   return ms <= -kNegligible * whole ? "+" + duration(-ms) : "–";
 }
 
 }  // namespace
 
 void schedule_table(Page& page, const analysis::Profile& profile, const Places& places, const SourceLines& source) {
-  if (!profile.schedule.has_value() || profile.schedule->host_only_ms >= profile.schedule->replayed_ms) return;
+  if (!profile.schedule.has_value() || profile.schedule->host_only_ms >= profile.schedule->replayed_ms) {
+    return;
+  }
   const StepSchedule& schedule = *profile.schedule;
   const double whole = schedule.replayed_ms;
   page.line();
@@ -41,7 +45,9 @@ void schedule_table(Page& page, const analysis::Profile& profile, const Places& 
     return std::max(line.cost.critical_ms, std::abs(line.cost.saved_twice_as_fast_ms)) < kNegligible * whole;
   });
   lines.resize(std::min(lines.size(), kScheduleLines));
-  if (lines.empty()) return;
+  if (lines.empty()) {
+    return;
+  }
   const int name_width = page.width() - 2 - kFigures;
   page.line();
   page.line("  " + page.bold(left("ON THE CRITICAL PATH", name_width) + right("TIME", 10) + right("SHARE", 8) +

@@ -22,9 +22,13 @@ constexpr double kCached = 1.5;       ///< times as long as later ones: the firs
 
 std::string order_text(const std::vector<int>& optimizers) {
   const std::set<int> distinct(optimizers.begin(), optimizers.end());
-  if (distinct.size() < 2) return "ends with the step of the optimizer";
+  if (distinct.size() < 2) {
+    return "ends with the step of the optimizer";
+  }
   std::string order;
-  for (const int number : optimizers) order += (order.empty() ? "" : ", ") + std::to_string(number);
+  for (const int number : optimizers) {
+    order += (order.empty() ? "" : ", ") + std::to_string(number);
+  }
   return fmt::format("{} steps of {} optimizers in turn: {}", optimizers.size(), distinct.size(), order);
 }
 
@@ -61,7 +65,9 @@ std::string loader_text(const DataLoading& loading) {
   }
   const std::string workers = plural(loading.workers, "worker");
   const bool one = loading.workers == 1;
-  if (!loading.batch_ms || !loading.workers_busy) return workers + (one ? " loads" : " load") + " the batches";
+  if (!loading.batch_ms || !loading.workers_busy) {
+    return workers + (one ? " loads" : " load") + " the batches";
+  }
   return fmt::format("{} load{} a batch in {}{} and {} busy for {} of the time", workers, one ? "s" : "",
                      unbroken(duration(*loading.batch_ms)), one ? "" : " each", one ? "is" : "are",
                      unbroken(share(*loading.workers_busy)));
@@ -104,8 +110,12 @@ std::string communication_text(const analysis::Communication& communication) {
 
 /// Empty where all steps are known to train the same number.
 std::string samples_text(const std::optional<analysis::StepSamples>& samples, bool batch_size_known) {
-  if (!batch_size_known) return "of a step are not known: --batch-size says how many";
-  if (!samples) return {};
+  if (!batch_size_known) {
+    return "of a step are not known: --batch-size says how many";
+  }
+  if (!samples) {
+    return {};
+  }
   std::string text;
   if (samples->vary()) {
     text = fmt::format("{} in a step in the mean, from {} to {}, over {}", figure(samples->mean), samples->least,
@@ -120,7 +130,9 @@ std::string samples_text(const std::optional<analysis::StepSamples>& samples, bo
 
 /// Empty where the steps are all there is.
 std::string whole_text(const analysis::WholeTime& whole) {
-  if (whole.parts.empty() || whole.ms <= 0) return {};
+  if (whole.parts.empty() || whole.ms <= 0) {
+    return {};
+  }
   double rest = whole.ms;
   std::string parts;
   for (const analysis::BetweenSteps& part : whole.parts) {
@@ -166,13 +178,21 @@ std::vector<Item> script_notes(const analysis::Script& script, std::uint64_t pea
   if (std::string text = script.whole ? whole_text(*script.whole) : ""; !text.empty()) {
     notes.push_back({"overall", std::move(text)});
   }
-  if (std::string text = left_out_text(script.left_out); !text.empty()) notes.push_back({"left out", std::move(text)});
+  if (std::string text = left_out_text(script.left_out); !text.empty()) {
+    notes.push_back({"left out", std::move(text)});
+  }
   if (script.largest && static_cast<double>(script.largest->bytes) > kMoreMemory * static_cast<double>(peak_bytes)) {
     notes.push_back({"memory", largest_text(*script.largest, script.samples)});
   }
-  if (std::string text = between_text(script.between); !text.empty()) notes.push_back({"between", std::move(text)});
-  if (script.loading) notes.push_back({"data", loading_text(*script.loading)});
-  if (script.communication) notes.push_back({"ranks", communication_text(*script.communication)});
+  if (std::string text = between_text(script.between); !text.empty()) {
+    notes.push_back({"between", std::move(text)});
+  }
+  if (script.loading) {
+    notes.push_back({"data", loading_text(*script.loading)});
+  }
+  if (script.communication) {
+    notes.push_back({"ranks", communication_text(*script.communication)});
+  }
   return notes;
 }
 

@@ -38,7 +38,9 @@ int Table::natural() const {
 Layout layout_for(int width) { return {.wide = width >= 108, .total = width >= 126, .bar = width / 12}; }
 
 void line_up(Layout& layout, const std::vector<Table>& tables, int width) {
-  if (!layout.wide) return;
+  if (!layout.wide) {
+    return;
+  }
   int tail = 0;
   for (const Table& table : tables) {
     layout.name = std::max(layout.name, table.natural());
@@ -61,7 +63,9 @@ void print(Page& page, const Table& table, const Layout& layout, double iteratio
               page.full_bar(part, layout.bar, " ") + (layout.memory ? right(bytes(row.bytes), kMemory) : "") + "  " +
               row.tail);
     const int indent = 2 + columns(row.lead);
-    if (!row.below.empty()) page.flow(left("", indent), indent, row.below);
+    if (!row.below.empty()) {
+      page.flow(left("", indent), indent, row.below);
+    }
   }
 }
 

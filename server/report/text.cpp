@@ -56,7 +56,9 @@ void key_figures(Page& page, const Profile& profile) {
     return "  " + page.bold(left(label, kBeside - 2)) + right(value, value_width) + "  ";
   };
   const auto limited = [&](const std::optional<Limited>& part, const std::string& unknown) {
-    if (!part) return page.dim(unknown);
+    if (!part) {
+      return page.dim(unknown);
+    }
     return page.full_bar(part->fraction, cells, "░") + "  " + share(part->fraction) + page.dim(part->limit);
   };
 
@@ -66,9 +68,12 @@ void key_figures(Page& page, const Profile& profile) {
                 profile.iteration.by_phase, [&](double ms) { return share(ratio(ms, time.value)); }, 0));
   page.line(head("peak memory", peak_text(profile)) +
             limited(memory_limit(profile), capacity > 0 ? "of " + bytes(capacity) : "capacity unknown"));
-  if (const auto items = peak_items(profile); profile.peak_known && !items.empty())
+  if (const auto items = peak_items(profile); profile.peak_known && !items.empty()) {
     page.flow(head("at the peak", ""), start, items);
-  if (profile.energy) page.flow(head("energy", energy_text(profile)), start, energy_items(profile));
+  }
+  if (profile.energy) {
+    page.flow(head("energy", energy_text(profile)), start, energy_items(profile));
+  }
   device_figures(page, profile);
 }
 
@@ -88,7 +93,9 @@ void tables(Page& page, const Profile& profile, const SourceLines& source, const
                   });
   line_up(layout, all, page.width());
   for (const Table& table : all) {
-    if (!table.rows.empty()) print(page, table, layout, profile.iteration.ms.value);
+    if (!table.rows.empty()) {
+      print(page, table, layout, profile.iteration.ms.value);
+    }
   }
   device_tables(page, profile, places, source);
   schedule_table(page, profile, places, source);
@@ -101,7 +108,9 @@ void tables(Page& page, const Profile& profile, const SourceLines& source, const
 std::string timing_text(const Profile& profile) {
   const auto own = std::find_if(profile.time_samples.begin(), profile.time_samples.end(),
                                 [&](const auto& sample) { return sample.batch_size == profile.batch_size; });
-  if (own == profile.time_samples.end() || own->rounds < 2) return {};
+  if (own == profile.time_samples.end() || own->rounds < 2) {
+    return {};
+  }
   std::string text =
       fmt::format("{} in {}{}; two halves of a measurement differ by {}", plural(own->iterations, "iteration"),
                   plural(own->rounds, "round"), profile.time_samples.size() > 1 ? ", in turns with other batches" : "",
@@ -121,7 +130,9 @@ std::string timing_text(const Profile& profile) {
 
 /// Throughput weighted by the lengths of the inputs (Zhu's thesis, section 3.3.4).
 std::string length_note(const Profile& profile) {
-  if (!profile.length || profile.iteration.ms.value <= 0) return {};
+  if (!profile.length || profile.iteration.ms.value <= 0) {
+    return {};
+  }
   const protocol::BatchLength& length = *profile.length;
   const std::string unit = printable(length.unit);
   return fmt::format("{} {}/s; the batch has {} {}", figure(length.total / profile.iteration.ms.value * 1e3), unit,
@@ -129,7 +140,9 @@ std::string length_note(const Profile& profile) {
 }
 
 std::string recording_text(const Profile& profile) {
-  if (profile.recorded_iterations == 0) return {};
+  if (profile.recorded_iterations == 0) {
+    return {};
+  }
   const std::string iterations = plural(profile.recorded_iterations, "iteration");
   const std::string owned = unbroken(share(profile.user_line_share));
   if (analysis::is_imported(profile)) {  // nothing was timed beside the recording
@@ -143,7 +156,9 @@ std::string recording_text(const Profile& profile) {
 }
 
 void print_observations(Page& page, const Profile& profile, const analysis::Outlook& outlook) {
-  for (const Item& note : observation_notes(profile, outlook)) page.prose(note.word, note.value, kBeside);
+  for (const Item& note : observation_notes(profile, outlook)) {
+    page.prose(note.word, note.value, kBeside);
+  }
 }
 
 void print_notes(Page& page, const Profile& profile, ShownWarnings warnings) {
@@ -170,18 +185,30 @@ std::vector<Item> notes(const Profile& profile, ShownWarnings warnings) {
   for (std::string& warning : shown_warnings(profile.warnings, warnings)) {
     notes.push_back({"warning", std::move(warning)});
   }
-  if (std::string text = library_note(profile); !text.empty()) notes.push_back({"library", printable(text)});
-  if (std::string text = step_work_note(profile); !text.empty()) notes.push_back({"work", printable(text)});
-  if (std::string text = length_note(profile); !text.empty()) notes.push_back({"lengths", std::move(text)});
-  if (std::string text = energy_note(profile); !text.empty()) notes.push_back({"energy", std::move(text)});
+  if (std::string text = library_note(profile); !text.empty()) {
+    notes.push_back({"library", printable(text)});
+  }
+  if (std::string text = step_work_note(profile); !text.empty()) {
+    notes.push_back({"work", printable(text)});
+  }
+  if (std::string text = length_note(profile); !text.empty()) {
+    notes.push_back({"lengths", std::move(text)});
+  }
+  if (std::string text = energy_note(profile); !text.empty()) {
+    notes.push_back({"energy", std::move(text)});
+  }
   for (const analysis::Padding& padding : profile.work ? profile.work->paddings : std::vector<analysis::Padding>()) {
     notes.push_back({"padding", padding_text(padding)});
   }
   for (const auto& program : profile.work ? profile.work->own_programs : std::vector<analysis::OwnProgram>()) {
     notes.push_back({"kernel", own_program_text(program, profile.iteration.ms.value)});
   }
-  if (std::string text = timing_text(profile); !text.empty()) notes.push_back({"timing", std::move(text)});
-  if (std::string text = recording_text(profile); !text.empty()) notes.push_back({"recording", std::move(text)});
+  if (std::string text = timing_text(profile); !text.empty()) {
+    notes.push_back({"timing", std::move(text)});
+  }
+  if (std::string text = recording_text(profile); !text.empty()) {
+    notes.push_back({"recording", std::move(text)});
+  }
   return notes;
 }
 

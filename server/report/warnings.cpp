@@ -31,7 +31,9 @@ std::vector<std::string> shown_warnings(const std::vector<std::string>& warnings
 std::string warnings_html(const std::vector<std::string>& warnings) {
   std::string html;
   for (std::size_t i = 0; i < warnings.size(); ++i) {
-    if (i == 1) html += "<details><summary>" + more_warnings(warnings.size() - 1) + "</summary>\n";
+    if (i == 1) {
+      html += "<details><summary>" + more_warnings(warnings.size() - 1) + "</summary>\n";
+    }
     html += "<p class=\"warning\">" + escaped(warnings[i]) + "</p>\n";
   }
   return html + (warnings.size() > 1 ? "</details>\n" : "");

@@ -35,8 +35,12 @@ class Axis {
       ends_ = std::max({ends_, std::abs(std::log(speed_up.low)), std::abs(std::log(speed_up.high))});
     };
     for (const ChangeAnswer& row : answer.changes) {
-      if (row.predicted.has_value()) include(row.predicted->speed_up);
-      if (row.tried.has_value()) include(row.tried->speed_up);
+      if (row.predicted.has_value()) {
+        include(row.predicted->speed_up);
+      }
+      if (row.tried.has_value()) {
+        include(row.tried->speed_up);
+      }
     }
     ends_ = std::min(ends_ * 1.1, std::log(kFarthest));
   }

@@ -17,7 +17,9 @@ std::string plural(double count, std::string_view noun) {
 }
 
 std::string unbroken(std::string text) {
-  for (std::size_t at = 0; (at = text.find(' ')) != std::string::npos;) text.replace(at, 1, "\u00A0");
+  for (std::size_t at = 0; (at = text.find(' ')) != std::string::npos;) {
+    text.replace(at, 1, "\u00A0");
+  }
   return text;
 }
 
@@ -27,10 +29,14 @@ std::string estimated(const analysis::Estimate& estimate, const std::function<st
     case analysis::Certainty::kKnown:
       return format(estimate.value);
     case analysis::Certainty::kAtLeast:
-      if (interval) return "≥\u00A0" + format(interval->low);
+      if (interval) {
+        return "≥\u00A0" + format(interval->low);
+      }
       break;
     case analysis::Certainty::kAtMost:
-      if (interval && interval->high) return "≤\u00A0" + format(*interval->high);
+      if (interval && interval->high) {
+        return "≤\u00A0" + format(*interval->high);
+      }
       break;
     case analysis::Certainty::kAbout:
       break;
@@ -40,7 +46,9 @@ std::string estimated(const analysis::Estimate& estimate, const std::function<st
 
 std::string needed_memory(const analysis::BatchPrediction& batch) {
   const auto needed = needed_bytes(batch);
-  if (!needed) return "unknown memory";
+  if (!needed) {
+    return "unknown memory";
+  }
   const bool measured = batch.measured && !batch.reserved_bytes;
   const bool known = measured || (batch.peak_bytes && batch.peak_bytes->certainty == analysis::Certainty::kKnown);
   return estimated({*needed, std::nullopt, known ? analysis::Certainty::kKnown : analysis::Certainty::kAbout}, bytes);
@@ -61,7 +69,9 @@ std::string peak_text(const analysis::Profile& profile) {
 }
 
 std::string batch_text(const analysis::Profile& profile) {
-  if (!profile.batch_size_known) return "unknown";
+  if (!profile.batch_size_known) {
+    return "unknown";
+  }
   std::string text = (has_uncertain_batch(profile) ? "≈\u00A0" : "") + std::to_string(profile.batch_size);
   if (const auto* script = profile.script ? &*profile.script : nullptr;
       script && script->samples && script->samples->vary()) {
@@ -78,13 +88,17 @@ std::string iteration_text(const analysis::Profile& profile) {
 
 std::optional<Limited> throughput_limit(const analysis::Profile& profile) {
   const double maximum = profile.max_samples_per_second.value_or(0);
-  if (maximum <= 0 || !profile.samples_per_second) return std::nullopt;
+  if (maximum <= 0 || !profile.samples_per_second) {
+    return std::nullopt;
+  }
   return Limited{ratio(*profile.samples_per_second, maximum), " of the maximum " + figure(maximum)};
 }
 
 std::optional<Limited> memory_limit(const analysis::Profile& profile) {
   const auto capacity = static_cast<double>(profile.capacity_bytes);
-  if (capacity <= 0 || !profile.peak_known) return std::nullopt;
+  if (capacity <= 0 || !profile.peak_known) {
+    return std::nullopt;
+  }
   return Limited{ratio(static_cast<double>(profile.peak_bytes), capacity), " of " + bytes(capacity)};
 }
 
@@ -114,7 +128,9 @@ std::vector<Item> phases(const analysis::ByPhase& by_phase, const std::function<
                          double least) {
   std::vector<Item> items;
   for (std::size_t i = 0; i < by_phase.size(); ++i) {
-    if (by_phase[i] > least) items.push_back({analysis::kPhaseNames[i], format(by_phase[i])});
+    if (by_phase[i] > least) {
+      items.push_back({analysis::kPhaseNames[i], format(by_phase[i])});
+    }
   }
   return items;
 }
@@ -123,11 +139,15 @@ std::vector<Item> peak_items(const analysis::Profile& profile) {
   std::vector<std::pair<std::uint64_t, Item>> sized;
   for (std::size_t i = 0; i < analysis::kCategoryCount; ++i) {
     const std::uint64_t size = profile.by_category[i];
-    if (size > 0) sized.push_back({size, {analysis::kCategoryLabels[i], bytes(static_cast<double>(size))}});
+    if (size > 0) {
+      sized.push_back({size, {analysis::kCategoryLabels[i], bytes(static_cast<double>(size))}});
+    }
   }
   std::stable_sort(sized.begin(), sized.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<Item> items;
-  for (auto& [size, item] : sized) items.push_back(std::move(item));
+  for (auto& [size, item] : sized) {
+    items.push_back(std::move(item));
+  }
   return items;
 }
 

@@ -1,7 +1,7 @@
 // The report's fields of what operations ask of the machine, and what they attain.
 #pragma once
 
-#include "observations/observations.h"
+#include "analysis/observations/observations.h"
 #include "report/cost_fields.h"
 
 namespace ridgeline::report {

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "hardware/data_sheets.h"
-#include "hardware/tile_model.h"
+#include "operations/device/data_sheets.h"
+#include "operations/device/tile_model.h"
 #include "report/units.h"
 #include "report/wording.h"
 
@@ -29,7 +29,9 @@ constexpr double kWellUsed = 0.95;  ///< of the multiprocessors' waves
 std::string flops_text(double count, const char* unit) {
   constexpr const char* kPrefixes[] = {"", "k", "M", "G", "T", "P"};
   std::size_t prefix = 0;
-  for (; count >= 999.5 && prefix + 1 < std::size(kPrefixes); ++prefix) count /= 1000;
+  for (; count >= 999.5 && prefix + 1 < std::size(kPrefixes); ++prefix) {
+    count /= 1000;
+  }
   return fmt::format("{} {}{}", figure(count), kPrefixes[prefix], unit);
 }
 
@@ -85,13 +87,17 @@ std::optional<std::string> attained_text(const WorkCost& work) {
 }
 
 std::string rate_text(const WorkCost& work) {
-  if (work.flops <= 0 || work.ms <= 0) return {};
+  if (work.flops <= 0 || work.ms <= 0) {
+    return {};
+  }
   const auto intensity = work.intensity();
   return flop_rate(work) + (intensity ? ", " + figure(*intensity) + " FLOP per byte" : "");
 }
 
 const LineWork* work_of_line(const Profile& profile, const analysis::Location& location) {
-  if (!profile.work.has_value()) return nullptr;
+  if (!profile.work.has_value()) {
+    return nullptr;
+  }
   const auto found = std::ranges::find(profile.work->lines, location, &LineWork::location);
   return found == profile.work->lines.end() ? nullptr : &*found;
 }
@@ -110,7 +116,9 @@ std::string padding_text(const analysis::Padding& padding) {
       "take {:.2f}× ({:.2f}–{:.2f})",
       names, others, padding.size, cause, duration(padding.ms), padding.padded, left_of(padding.saved_ms),
       left_of(padding.saved_high_ms), left_of(padding.saved_low_ms));
-  if (padding.modules.empty()) return text + ".";
+  if (padding.modules.empty()) {
+    return text + ".";
+  }
   text += "; `ridgeline what-if ENTRY --try";
   for (std::size_t i = 0; i < std::min<std::size_t>(padding.modules.size(), kShownPaddedModules); ++i) {
     text += fmt::format(" --set {}:out_features={}", printable(padding.modules[i]), padding.padded);
@@ -119,7 +127,9 @@ std::string padding_text(const analysis::Padding& padding) {
 }
 
 const analysis::Padding* padding_of_line(const Profile& profile, const analysis::Location& location) {
-  if (!profile.work.has_value()) return nullptr;
+  if (!profile.work.has_value()) {
+    return nullptr;
+  }
   const auto found = std::ranges::find(profile.work->paddings, location, &analysis::Padding::location);
   return found == profile.work->paddings.end() ? nullptr : &*found;
 }
@@ -134,7 +144,9 @@ std::string own_program_text(const analysis::OwnProgram& program, double iterati
 }
 
 const analysis::OwnProgram* own_program_of_line(const Profile& profile, const analysis::Location& location) {
-  if (!profile.work.has_value() || location.file.empty()) return nullptr;
+  if (!profile.work.has_value() || location.file.empty()) {
+    return nullptr;
+  }
   const auto found = std::ranges::find(profile.work->own_programs, location, &analysis::OwnProgram::location);
   return found == profile.work->own_programs.end() ? nullptr : &*found;
 }
@@ -144,7 +156,9 @@ std::string tile_text(const analysis::OperationCost& operation, const analysis::
   const auto call = hardware::parse_call(operation.key);
   const auto product = call ? hardware::product_of(*call) : std::nullopt;
   const auto tile = sheet && product ? hardware::estimate_product(*product, *sheet) : std::nullopt;
-  if (!tile || tile->used() > kWellUsed) return {};
+  if (!tile || tile->used() > kWellUsed) {
+    return {};
+  }
   return fmt::format(
       "By the white-box model, tiles of {} × {} suit the costliest product best: {} of what they compute is used, and "
       "in "
@@ -154,22 +168,30 @@ std::string tile_text(const analysis::OperationCost& operation, const analysis::
 }
 
 std::string step_work_note(const Profile& profile) {
-  if (!profile.work.has_value()) return {};
+  if (!profile.work.has_value()) {
+    return {};
+  }
   const StepWork& work = *profile.work;
-  if (!work.not_listed.empty()) return "What the operations compute is not known: " + work.not_listed;
+  if (!work.not_listed.empty()) {
+    return "What the operations compute is not known: " + work.not_listed;
+  }
   return fmt::format("{} and {} of tensors in one iteration.", flops_text(work.total.flops, "FLOP"),
                      bytes(work.total.bytes)) +
          bounds_sentence(profile) + left_out(work);
 }
 
 void work_table(Page& page, const Profile& profile, const Places& places, const SourceLines& source) {
-  if (!profile.work.has_value() || !profile.work->device.has_value()) return;
+  if (!profile.work.has_value() || !profile.work->device.has_value()) {
+    return;
+  }
   std::vector<LineWork> lines = profile.work->lines;
   std::erase_if(lines, [&](const LineWork& line) {
     return !line.work.attained() || line.work.ms < kNegligible * profile.iteration.ms.value;
   });
   lines.resize(std::min(lines.size(), kShownWorkLines));
-  if (lines.empty()) return;
+  if (lines.empty()) {
+    return;
+  }
   const int name_width = page.width() - 2 - kWorkFigures;
   page.line();
   page.line("  " + page.bold(left("OPERATIONS OF", name_width) + right("TIME", 10) + right("RATE", 14) +

@@ -18,7 +18,9 @@ constexpr auto kTrainingCalls = std::to_array<std::string_view>({".backward(", "
 /// The first name after `from`, or one of those after `import`.
 bool imports_a_library(const SourceTree::Content& content, Node statement) {
   const auto is_library = [&](Node name) {
-    if (name.is("aliased_import")) name = name.field("name");
+    if (name.is("aliased_import")) {
+      name = name.field("name");
+    }
     const std::string_view text = name.exists() ? content.text_of(name) : std::string_view();
     return std::ranges::find(kLibraries, text.substr(0, text.find('.'))) != kLibraries.end();
   };

@@ -16,8 +16,8 @@
 #include <boost/asio/write.hpp>
 
 #include "base/file.h"
-#include "guard/guarded_command.h"
 #include "worker/cache.h"
+#include "worker/guard/guarded_command.h"
 #include "worker/job_folder.h"
 #include "worker/versions.h"
 
@@ -74,7 +74,9 @@ std::vector<std::string> environment_for_job(const std::vector<std::string>& add
   }
   variables.push_back(std::move(path));
   variables.push_back("RIDGELINE_JOB=" + address);
-  if (!device.empty()) variables.push_back("RIDGELINE_JOB_DEVICE=" + device);
+  if (!device.empty()) {
+    variables.push_back("RIDGELINE_JOB_DEVICE=" + device);
+  }
   return variables;
 }
 
@@ -156,8 +158,12 @@ base::Result<void, protocol::Failure> Job::listen() {
   }
   const stream_protocol::endpoint endpoint(address);
   acceptor_.open(endpoint.protocol(), refused);
-  if (!refused) acceptor_.bind(endpoint, refused);
-  if (!refused) acceptor_.listen(asio::socket_base::max_listen_connections, refused);
+  if (!refused) {
+    acceptor_.bind(endpoint, refused);
+  }
+  if (!refused) {
+    acceptor_.listen(asio::socket_base::max_listen_connections, refused);
+  }
   if (refused) {
     return start_failure(FailureKind::kResources, "Cannot listen at " + address + ": " + refused.message() + ".");
   }
@@ -377,7 +383,9 @@ void Job::decide(Agreement& agreement) {
     if (const auto due = agreement.steps.due_ns()) {
       agreement.timer.expires_at(Clock::time_point(std::chrono::nanoseconds(*due)));
       agreement.timer.async_wait(lifetime_.guard([this, &agreement](const boost::system::error_code& error) {
-        if (!error) decide(agreement);
+        if (!error) {
+          decide(agreement);
+        }
       }));
     }
     return;

@@ -21,9 +21,9 @@
 
 #include "base/lifetime.h"
 #include "base/result.h"
-#include "guard/report.h"
 #include "protocol/worker_messages.h"
 #include "worker/agent_build.h"
+#include "worker/guard/report.h"
 #include "worker/output_capture.h"
 #include "worker/process.h"
 #include "worker/run.h"
@@ -40,7 +40,7 @@ struct JobOptions {
   bool in_background = false;
   std::string folder{};                  ///< in the background: the working folder; empty: ours
   std::vector<std::string> variables{};  ///< "NAME=value", added to our environment
-  bool guarded = false;          ///< in the foreground: it may not change files, as guard/guarded_command.h says
+  bool guarded = false;          ///< in the foreground: it may not change files, as worker/guard/guarded_command.h says
   bool discards_output = false;  ///< the command's standard streams are /dev/null, not ours
   std::string device{};          ///< "cpu": also where the code asks for CUDA; empty: what it asks for
   std::vector<int> ranks{};      ///< that are recorded, ascending; empty: all

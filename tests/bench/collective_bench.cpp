@@ -6,12 +6,14 @@
 #include <span>
 #include <string>
 
-#include "cluster/cluster_file.h"
-#include "cluster/collective_times.h"
+#include "jobs/network/cluster_file.h"
+#include "jobs/network/collective_times.h"
 
 int main(int count, char** values) {
   const std::span<char*> arguments(values, static_cast<std::size_t>(count));
-  if (count < 3) return 2;
+  if (count < 3) {
+    return 2;
+  }
   std::ifstream file(arguments[1]);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const auto cluster = ridgeline::cluster::parse_cluster(text, arguments[1]);

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "operations/operation_table.h"
-#include "profiling/other_devices.h"
+#include "app/profiling/other_devices.h"
+#include "operations/table/operation_table.h"
 
 namespace {
 

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "commands/trace_file.h"
-#include "graph/from_recording.h"
-#include "imports/import_trace.h"
-#include "simulate/simulate.h"
+#include "cli/trace_file.h"
+#include "ingest/import_trace.h"
+#include "step/graph/from_recording.h"
+#include "step/simulate/simulate.h"
 
 namespace {
 
@@ -41,7 +41,9 @@ Graph launches(std::size_t tasks, unsigned seed) {
     const auto id = static_cast<TaskId>(graph.tasks.size());
     graph.tasks.push_back(
         Task{.duration_ns = static_cast<std::int64_t>(1'000 + random() % 20'000), .resource = resource});
-    if (last[resource].has_value()) graph.tasks[*last[resource]].next = id;
+    if (last[resource].has_value()) {
+      graph.tasks[*last[resource]].next = id;
+    }
     last[resource] = id;
     return id;
   };
@@ -49,7 +51,9 @@ Graph launches(std::size_t tasks, unsigned seed) {
     const TaskId call = append(0);
     const TaskId kernel = append(static_cast<std::uint16_t>(1 + graph.tasks.size() / 2 % 2));
     graph.dependencies.push_back({call, kernel, 3'000});
-    if (graph.tasks.size() % 1'000 == 0) graph.dependencies.push_back({kernel, append(0), 0});
+    if (graph.tasks.size() % 1'000 == 0) {
+      graph.dependencies.push_back({kernel, append(0), 0});
+    }
   }
   return graph;
 }
@@ -95,7 +99,9 @@ void replay(const std::string& path) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  if (arguments == std::vector<std::string>{"simulate"}) return bench_simulate();
+  if (arguments == std::vector<std::string>{"simulate"}) {
+    return bench_simulate();
+  }
   if (arguments.size() < 2 || arguments.front() != "replay") {
     std::fprintf(stderr, "usage: ridgeline_graph_bench simulate | replay TRACE...\n");
     return 2;

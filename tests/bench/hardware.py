@@ -35,7 +35,7 @@ TRAINED_WITH = (
     "NVIDIA A100-PCIE-40GB",
 )
 TESTED_ON = ("NVIDIA L4", "NVIDIA A100 80GB PCIe", "NVIDIA H100 80GB HBM3")
-MOST_BOUNDED = 0.1  # kMostBounded of server/estimate/device_prediction.h
+MOST_BOUNDED = 0.1  # kMostBounded of server/operations/estimators/device_prediction.h
 Row = dict[str, str]
 Table = Callable[[list[str], list[list[str]]], None]
 

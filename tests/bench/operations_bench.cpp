@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "operations/operation_table.h"
-#include "operations/time_csv.h"
+#include "operations/table/operation_table.h"
+#include "operations/table/time_csv.h"
 
 namespace {
 

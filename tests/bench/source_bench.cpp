@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "methods/source_view.h"
-#include "session/documents.h"
+#include "editor/source_view.h"
+#include "lsp/session/documents.h"
 #include "source/definitions.h"
 #include "source/line_map.h"
 #include "source/source_tree.h"

@@ -2,8 +2,8 @@
 
 For each of the small entry points in `tests/bench/calibration`, `ridgeline what-if --try`: every usual change, and all
 of them together, is predicted and tried. A line of JSON for each model is appended to the results, and a model that is
-there is left out, so that this may be stopped and begun again. Then `server/whatif/residuals.h`, which widens the
-intervals of predictions, is written from all results (how: server/whatif/calibration.h), and what is left outside of
+there is left out, so that this may be stopped and begun again. Then `server/step/changes/residuals.h`, which widens the
+intervals of predictions, is written from all results (how: server/step/changes/calibration.h), and what is left outside of
 intervals when each model in turn is held out is printed.
 
 `--held-out` asks the same of the entry points `held_*.py`, which the table is never made from, with the intervals as
@@ -46,7 +46,7 @@ KINDS = {
     "checkpoint": "checkpoint",
     "selective-checkpoint": "checkpoint",
     "accumulate": "accumulate",
-}  # as kind_of() of server/whatif/calibration.cpp has them
+}  # as kind_of() of server/step/changes/calibration.cpp has them
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def text_of(rows: list[Row], level: float, made_on: str) -> str:
 
 #include <array>
 
-#include "whatif/calibration.h"
+#include "step/changes/calibration.h"
 
 namespace ridgeline::whatif {{
 

@@ -13,9 +13,9 @@
 #include <string>
 #include <utility>
 
-#include "methods/server.h"
+#include "editor/server.h"
+#include "lsp/session/session.h"
 #include "protocol/json_rpc.h"
-#include "session/session.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/temporary_folder.h"
 

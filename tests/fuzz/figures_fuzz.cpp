@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "analysis/prediction/answers.h"
-#include "profiling/kept_profiles.h"
+#include "app/profiling/kept_profiles.h"
 #include "report/read_report.h"
 #include "tests/fuzz/client.h"
 

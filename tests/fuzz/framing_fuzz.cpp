@@ -4,9 +4,9 @@
 #include <variant>
 #include <vector>
 
+#include "lsp/transport/framing.h"
 #include "protocol/worker_frame.h"
 #include "tests/fuzz/fuzz.h"
-#include "transport/framing.h"
 
 namespace {
 

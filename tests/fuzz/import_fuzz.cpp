@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "analysis/build_profile.h"
-#include "imports/import_error.h"
-#include "imports/import_trace.h"
-#include "imports/nsys_report.h"
-#include "imports/read_trace.h"
+#include "ingest/import_error.h"
+#include "ingest/import_trace.h"
+#include "ingest/nsys_report.h"
+#include "ingest/read_trace.h"
 #include "store/foreign_tables.h"
 #include "tests/fuzz/fuzz.h"
 

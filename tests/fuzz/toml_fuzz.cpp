@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <string>
 
+#include "app/budgets/parse_budgets.h"
+#include "app/profiling/project_settings.h"
 #include "base/toml.h"
-#include "budgets/parse_budgets.h"
-#include "cluster/cluster_file.h"
-#include "profiling/project_settings.h"
+#include "jobs/network/cluster_file.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {
@@ -25,7 +25,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string text(reinterpret_cast<const char*>(data), size);
   const std::size_t repeated = size > 0 ? std::min<std::size_t>(data[0] % 16U, size) : 0;
   const std::string tail = text.substr(size - repeated);
-  for (std::size_t i = 0; i < (repeated > 0 ? 20'000U : 0U); ++i) text += tail;
+  for (std::size_t i = 0; i < (repeated > 0 ? 20'000U : 0U); ++i) {
+    text += tail;
+  }
   look_at(base::parse_toml(text, name));
   look_at(budgets::parse_budgets(text, name));
   look_at(profiling::parse_project_settings(text, name));

@@ -47,7 +47,9 @@ inline void run_block(unsigned threads) {
     for (unsigned i = 0; i < threads; ++i) {
       running = &fibers[i];
       threadIdx.x = i;
-      if (!running->done) swapcontext(&scheduler, &running->context);
+      if (!running->done) {
+        swapcontext(&scheduler, &running->context);
+      }
       any = any || !running->done;
     }
   }
@@ -55,9 +57,13 @@ inline void run_block(unsigned threads) {
 
 inline void launch(unsigned x, unsigned y, unsigned z, unsigned threads, std::function<void()> function) {
   body = std::move(function);
-  for (blockIdx.z = 0; blockIdx.z < z; ++blockIdx.z)
-    for (blockIdx.y = 0; blockIdx.y < y; ++blockIdx.y)
-      for (blockIdx.x = 0; blockIdx.x < x; ++blockIdx.x) run_block(threads);
+  for (blockIdx.z = 0; blockIdx.z < z; ++blockIdx.z) {
+    for (blockIdx.y = 0; blockIdx.y < y; ++blockIdx.y) {
+      for (blockIdx.x = 0; blockIdx.x < x; ++blockIdx.x) {
+        run_block(threads);
+      }
+    }
+  }
 }
 
 }  // namespace emulated

@@ -1,4 +1,4 @@
-"""The file of a job, read and written: server/communication/job_file.h describes it."""
+"""The file of a job, read and written: server/jobs/record/job_file.h describes it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """FLOPs of operations by their keys are those that torch counts, on operations of the examples' steps.
 
-`ridgeline_work_probe` (tests/unit/hardware/work_probe.cpp) says what the layer finds in a key.
+`ridgeline_work_probe` (tests/unit/operations/device/work_probe.cpp) says what the layer finds in a key.
 """
 
 from __future__ import annotations

@@ -43,6 +43,11 @@ def optimized(file: Path, *options: str, code: int = 0) -> dict[str, Any]:
     return answer
 
 
+def pays(answer: dict[str, Any]) -> bool:
+    """Whether edits are worth showing: not where a busy machine made the job too slow for a strategy to matter."""
+    return answer["predicted"][0]["speedUp"]["value"] >= 1.005
+
+
 def test_the_best_is_no_slower_than_the_job_as_it_is(recorded: tuple[Path, Path]) -> None:
     script, file = recorded
     text = script.read_text()
@@ -61,8 +66,8 @@ def test_the_edit_is_of_the_call_that_makes_the_buckets(recorded: tuple[Path, Pa
     script, file = recorded
     answer = optimized(file)
     size = answer["predicted"][0]["bucketBytes"]
-    if size is None or answer["predicted"][0]["speedUp"]["value"] < 1.005:
-        assert answer["edits"] == [], "nothing pays"
+    if size is None or not pays(answer):
+        assert answer["edits"] == []
         return
     edit = answer["edits"][0]
     call = "    model = DistributedDataParallel(net, bucket_cap_mb={})"
@@ -100,12 +105,12 @@ def test_forward_runs_again_where_memory_needs_it(recorded: tuple[Path, Path]) -
 
 
 def test_pointwise_operations_are_fused_where_that_is_asked_for(recorded: tuple[Path, Path]) -> None:
-    """Those of Block."""
+    """The pointwise operations of Block."""
     assert not any(one["fused"] for one in optimized(recorded[1])["predicted"])
     answer = optimized(recorded[1], "--fuse-pointwise")
     assert answer["warnings"] == [] and answer["space"] == 2 * 13
     assert all(one["fused"] and one["speedUp"]["low"] <= one["speedUp"]["value"] for one in answer["predicted"])
-    assert "torch.compile(model)" in answer["edits"][-1]["text"]
+    assert any("torch.compile(model)" in edit["text"] for edit in answer["edits"]) == pays(answer)
     assert any("was not recorded" in note for note in answer["notes"])
     assert any("Buckets are not sent in parts" in note for note in answer["notes"])
     changed = ridgeline("job", recorded[1], "--change", "fuse-pointwise", "--change", "partition:4", "--format", "json")

@@ -1,4 +1,4 @@
-"""includes.py [COMMIT]: draws which folder includes which, of the working tree or of a commit, as a Mermaid graph.
+"""includes.py [COMMIT]: draws which room includes which, of the working tree or of a commit, as a Mermaid graph.
 
 An arrow that follows from others is left out: where A includes B and B includes C, A may include C too.
 """
@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,14 +45,20 @@ def folder_of(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def includes(files: dict[str, str]) -> dict[str, set[str]]:
-    """Folder → the other folders that its files include something of."""
+def room_of(path: str) -> str:
+    """`server/analysis` for all that is below it, `protocol`, `profiler/agent`."""
+    parts = folder_of(path).split("/")
+    return "/".join(parts[:2])
+
+
+def includes(files: dict[str, str], place: Callable[[str], str] = folder_of) -> dict[str, set[str]]:
+    """Folder → the other folders that its files include something of; or room → rooms."""
     found: dict[str, set[str]] = defaultdict(set)
     for source, text in files.items():
         for name, _ in INCLUDE.findall(text):
             target = resolve(name, source, files)
-            if target is not None and folder_of(target) != folder_of(source):
-                found[folder_of(source)].add(folder_of(target))
+            if target is not None and place(target) != place(source):
+                found[place(source)].add(place(target))
     return found
 
 
@@ -69,7 +75,7 @@ def reachable(graph: dict[str, set[str]], begin: str, without: tuple[str, str] |
 
 
 def drawing(files: dict[str, str]) -> str:
-    graph = includes(files)
+    graph = includes(files, room_of)
     arrows = [(folder, other) for folder in sorted(graph) for other in sorted(graph[folder])]
     needed = [arrow for arrow in arrows if arrow[1] not in reachable(graph, arrow[0], arrow)]
     lines = [

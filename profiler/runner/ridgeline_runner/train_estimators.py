@@ -1,6 +1,6 @@
 """Trains the estimators of operation times: what `ridgeline operations train` runs with the user's torch, as
 `train_estimators.py PLAN OUTPUT`. Reads groups of calls that differ in their parameters only, and writes the weights of
-the best model of each as JSON; `server/estimate` evaluates them.
+the best model of each as JSON; `server/operations/estimators` evaluates them.
 
 Three kinds compete by cross-validation, each on the logarithm of the time:
 

@@ -84,7 +84,9 @@ void WeightUpdates::other(std::uint32_t op, bool is_plain, bool is_frame) {
 
 void WeightUpdates::end_run() {
   if (change_ == Change::kWithout) {
-    for (const std::uint32_t op : run_) phase_[op] = Phase::kOptimizer;
+    for (const std::uint32_t op : run_) {
+      phase_[op] = Phase::kOptimizer;
+    }
   } else if (change_ == Change::kWithGradients) {
     late_.insert(late_.end(), run_.begin(), run_.end());
   }
@@ -94,7 +96,9 @@ void WeightUpdates::end_run() {
 
 void WeightUpdates::end() {
   end_run();
-  for (const std::uint32_t op : late_) phase_[op] = Phase::kOptimizer;
+  for (const std::uint32_t op : late_) {
+    phase_[op] = Phase::kOptimizer;
+  }
   late_.clear();
 }
 

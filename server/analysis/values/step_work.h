@@ -13,7 +13,7 @@
 namespace ridgeline::analysis {
 
 /// Sums over operations in one iteration. FLOPs and bytes are those that shapes imply
-/// (server/hardware/operation_work.h): bytes count each tensor once, as with ideal caches.
+/// (server/operations/device/operation_work.h): bytes count each tensor once, as with ideal caches.
 struct WorkCost {
   int operations = 0;           ///< that ran
   double ms = 0;                ///< in the step: on the device where they have kernels, else on the host
@@ -58,7 +58,7 @@ struct WorkDevice {
   int units = 0;          ///< threads, or multiprocessors, that the bounds are for
 };
 
-inline constexpr std::int64_t kPaddingVector = 8;  ///< elements of a vector, as hardware/padding.h has them
+inline constexpr std::int64_t kPaddingVector = 8;  ///< elements of a vector, as operations/device/padding.h has them
 
 /// A width that linear layers share and that the processor's library computes slowly.
 struct Padding {

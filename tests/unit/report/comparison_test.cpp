@@ -40,8 +40,12 @@ compare::LineChange compared_line(Presence presence, std::uint32_t before, std::
                                   std::optional<TimeChange> time) {
   compare::LineChange change;
   change.presence = presence;
-  if (before > 0) change.before = {"model/net.py", before};
-  if (after > 0) change.after = {"model/net.py", after};
+  if (before > 0) {
+    change.before = {"model/net.py", before};
+  }
+  if (after > 0) {
+    change.after = {"model/net.py", after};
+  }
   change.before_text = before > 0 ? text : "";
   change.after_text = after > 0 ? std::move(text) : "";
   change.time = time;

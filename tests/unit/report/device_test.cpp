@@ -81,8 +81,9 @@ TEST(DeviceReport, JsonComesBackAsItWas) {
   ASSERT_TRUE(back.has_value()) << back.error().message();
   const nlohmann::ordered_json was = to_json(profile);
   const nlohmann::ordered_json is = to_json(*back);
-  for (const char* part : {"device", "checks", "lines", "other", "breakdown"})
+  for (const char* part : {"device", "checks", "lines", "other", "breakdown"}) {
     EXPECT_EQ(is.at(part), was.at(part)) << part;
+  }
   EXPECT_EQ(is.at("models").at("memory").at("allocator"), was.at("models").at("memory").at("allocator"));
   ASSERT_TRUE(back->device.has_value());
   EXPECT_EQ(back->device->kernels.size(), 2U);

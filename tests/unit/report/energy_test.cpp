@@ -42,8 +42,12 @@ TEST(Energy, OfPartsIsWhatIsTakenBeyondIdle) {
   const analysis::Profile profile = measured_profile();
   const double seconds = profile.iteration.ms.value / 1000;
   double sum = 0;
-  for (const analysis::LineCost& line : profile.lines) sum += *analysis::part_joules(profile, line.self_ms, 0);
-  for (const analysis::OtherCost& other : profile.other) sum += *analysis::part_joules(profile, other.ms, 0);
+  for (const analysis::LineCost& line : profile.lines) {
+    sum += *analysis::part_joules(profile, line.self_ms, 0);
+  }
+  for (const analysis::OtherCost& other : profile.other) {
+    sum += *analysis::part_joules(profile, other.ms, 0);
+  }
   EXPECT_NEAR(sum, 30 * seconds, 1e-6);
   EXPECT_NEAR(analysis::idle_joules(*profile.energy), 25 * seconds, 1e-9);  // no more of the memory than it took
   EXPECT_NEAR(*analysis::co2_grams(profile), 55 * seconds / 1e4, 1e-9);

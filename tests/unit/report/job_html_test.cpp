@@ -22,7 +22,9 @@ analysis::JobReport job() {
     figures.computing = {{{"train.py", 21}, 5.5}, {{"train.py", 22}, 0.25}};
     analysis::RankTimeline& line = job.timelines.emplace_back();
     line = {rank, {{0, 10}, {10, 20}}, {}, {{9, 10}, {19, 20}}, {{2, 4}}};
-    if (rank == 0) line.waiting = {{6, 9}, {16, 19}};
+    if (rank == 0) {
+      line.waiting = {{6, 9}, {16, 19}};
+    }
   }
   job.slower = analysis::SlowerRank{1, 0.6, true, {"train.py", 21}, true};
   job.warnings = {"a <b>warning</b>"};
@@ -52,7 +54,9 @@ TEST(JobHtml, AJobOfManyStepsShowsTheFirst) {
   for (std::int64_t step = 9; step < 100; ++step) {
     many.steps.push_back(step);
     const double begin = 10 * static_cast<double>(step - 7);
-    for (analysis::RankTimeline& rank : many.timelines) rank.steps.push_back({begin, begin + 10});
+    for (analysis::RankTimeline& rank : many.timelines) {
+      rank.steps.push_back({begin, begin + 10});
+    }
   }
   const std::string html = html_job_report(many);
   EXPECT_THAT(html, HasSubstr("Steps 7 to 26 of 93 that were recorded, 200 ms in all"));
@@ -63,7 +67,9 @@ TEST(JobHtml, RanksWithoutCommonStepsHaveNoPicture) {
   analysis::JobReport apart = job();
   apart.steps.clear();
   apart.timelines.clear();
-  for (analysis::RecordedRankFigures& rank : apart.ranks) rank.communication.reset();
+  for (analysis::RecordedRankFigures& rank : apart.ranks) {
+    rank.communication.reset();
+  }
   const std::string html = html_job_report(apart);
   EXPECT_THAT(html, HasSubstr("they cannot be compared"));
   EXPECT_THAT(html, Not(HasSubstr("<rect")));

@@ -19,14 +19,20 @@ using Json = nlohmann::ordered_json;
 
 double sum_of(const Json& items, const Json::json_pointer& field) {
   double sum = 0;
-  for (const Json& item : items) sum += item.at(field).get<double>();
+  for (const Json& item : items) {
+    sum += item.at(field).get<double>();
+  }
   return sum;
 }
 
 /// Keeps `depth` levels below the node, for a file that a reader can take in.
 void prune(analysis::Node& node, int depth) {
-  if (depth == 0) node.children.clear();
-  for (analysis::Node& child : node.children) prune(child, depth - 1);
+  if (depth == 0) {
+    node.children.clear();
+  }
+  for (analysis::Node& child : node.children) {
+    prune(child, depth - 1);
+  }
 }
 
 TEST(JsonReport, IsWhatTheSchemaTestReads) {
@@ -44,7 +50,9 @@ TEST(JsonReport, SumsCloseAfterARoundTrip) {
               time, 1e-9 * time);
   EXPECT_NEAR(sum_of(report["breakdown"]["children"], "/timeMs"_json_pointer), time, 1e-9 * time);
   std::uint64_t peak = 0;
-  for (const Json& size : report["memory"]["byCategory"]) peak += size.get<std::uint64_t>();
+  for (const Json& size : report["memory"]["byCategory"]) {
+    peak += size.get<std::uint64_t>();
+  }
   EXPECT_EQ(peak, report["memory"]["peakBytes"].get<std::uint64_t>());
   EXPECT_EQ(peak, static_cast<std::uint64_t>(sum_of(report["lines"], "/memoryBytes/atPeak"_json_pointer) +
                                              sum_of(report["other"], "/peakBytes"_json_pointer)));

@@ -18,7 +18,9 @@ using ::testing::Not;
 
 const analysis::Node& child(const analysis::Node& node, const std::string& name) {
   for (const analysis::Node& one : node.children) {
-    if (one.name == name) return one;
+    if (one.name == name) {
+      return one;
+    }
   }
   throw std::runtime_error("no " + name);
 }

@@ -22,7 +22,9 @@ estimate::StepOnDevice estimate_of(double ns) {
 
 std::vector<std::string> order_of(const OtherDevices& devices) {
   std::vector<std::string> names;
-  for (const OtherDevice& one : devices.devices) names.push_back(one.name);
+  for (const OtherDevice& one : devices.devices) {
+    names.push_back(one.name);
+  }
   return names;
 }
 

@@ -18,7 +18,9 @@ std::string name(const std::string& file, const Project& project) {
   analysis::Profile profile;
   profile.entry_path = project.entry;
   profile.project_root = project.root;
-  for (const std::string& owner : project.files) profile.lines.emplace_back().location = {owner, 1};
+  for (const std::string& owner : project.files) {
+    profile.lines.emplace_back().location = {owner, 1};
+  }
   return Places(profile).name({file, 42});
 }
 

@@ -34,7 +34,9 @@ class RandomFields {
 
   template <typename T, typename Limit = Default>
   void operator()(std::string_view name, T& value, const char* /*description*/, const Limit& limit = {}) {
-    if (name != "kind") fill(value, limit);  // the name of a kind of failure
+    if (name != "kind") {
+      fill(value, limit);  // the name of a kind of failure
+    }
   }
   template <typename Make, typename Limit = Default>
   static void derived(const char* /*name*/, const Make&, const char* /*description*/, const Limit& = {}) {}
@@ -50,10 +52,14 @@ class RandomFields {
   void fill(T& value, const Limit& limit) {
     if constexpr (kIsOptional<T>) {
       value.reset();
-      if (below(2) == 0) fill(value.emplace(), limit);
+      if (below(2) == 0) {
+        fill(value.emplace(), limit);
+      }
     } else if constexpr (kIsVector<T>) {
       value.resize(depth_ > 6 ? 0 : below(4));
-      for (auto& item : value) fill(item, element_limit<typename T::value_type>(limit));
+      for (auto& item : value) {
+        fill(item, element_limit<typename T::value_type>(limit));
+      }
     } else if constexpr (std::is_same_v<T, double>) {
       value = number(number_limit(limit));
     } else if constexpr (WholeNumber<T>) {
@@ -74,7 +80,9 @@ class RandomFields {
   double number(const Number& limit) {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     static constexpr std::array kWild = {std::numeric_limits<double>::quiet_NaN(), kInfinity, -kInfinity, -1.0, -1e-17};
-    if (is_wild_ && below(3) == 0) return kWild[below(kWild.size())];
+    if (is_wild_ && below(3) == 0) {
+      return kWild[below(kWild.size())];
+    }
     const std::array values = {limit.least, limit.most, 1e300, 5e-324, 0.1, std::ldexp(1.0, 60), 12.5};
     const double value = values[below(values.size())];
     const bool is_allowed =
@@ -93,7 +101,9 @@ class RandomFields {
   }
 
   std::string text(std::size_t least_length) {
-    if (least_length > 1) return std::string(least_length, static_cast<char>('a' + below(6)));
+    if (least_length > 1) {
+      return std::string(least_length, static_cast<char>('a' + below(6)));
+    }
     static constexpr std::array<std::string_view, 8> kTexts = {
         "", "a", "\"\\/\b\f\n\r\t\x01\x7f", "Größe × π 🚀", "\xff\xfe\x80", "\xed\xa0\x80", "</script><!--", "null"};
     const std::string_view chosen = kTexts[below(kTexts.size())];

@@ -181,7 +181,9 @@ TEST(ReadReport, RefusesEveryFieldThatIsWrong) {
       const bool is_unknown = wrong.is_null() && may_be_unknown.contains(place);
       Json damaged = good;
       damaged[at] = wrong;
-      if (!is_unknown) expect_refused(damaged.dump());
+      if (!is_unknown) {
+        expect_refused(damaged.dump());
+      }
     }
   }
 }

@@ -23,7 +23,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 void make_ascending(std::vector<analysis::Piece>& pieces) {
-  for (std::size_t i = 0; i < pieces.size(); ++i) pieces[i].from_batch = 1 + static_cast<int>(7 * i);
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    pieces[i].from_batch = 1 + static_cast<int>(7 * i);
+  }
 }
 
 void make_measured(analysis::TimeSample& sample, int batch_size) {
@@ -35,27 +37,39 @@ void make_measured(analysis::TimeSample& sample, int batch_size) {
 void make_consistent(analysis::Profile& profile) {
   int size = 4;
   profile.time_samples.resize(std::max<std::size_t>(1, profile.time_samples.size()));
-  for (analysis::TimeSample& sample : profile.time_samples) make_measured(sample, size *= 2);
+  for (analysis::TimeSample& sample : profile.time_samples) {
+    make_measured(sample, size *= 2);
+  }
   profile.memory_samples.resize(profile.time_samples.size());
   for (std::size_t i = 0; i < profile.memory_samples.size(); ++i) {
     profile.memory_samples[i].batch_size = profile.time_samples[i].batch_size;
   }
-  for (analysis::Check& check : profile.checks) make_measured(check.time, 3);
+  for (analysis::Check& check : profile.checks) {
+    make_measured(check.time, 3);
+  }
   if (auto& memory = profile.memory_over_time) {
     memory->ms.assign(3, 0);
     memory->recorded_ms = 1;
     memory->peak = 1;
-    for (auto& bytes : memory->bytes) bytes.assign(3, 5);
+    for (auto& bytes : memory->bytes) {
+      bytes.assign(3, 5);
+    }
     profile.peak_bytes = 5 * memory->bytes.size();
     profile.peak_known = true;
   }
-  for (analysis::LineCost& line : profile.lines) make_ascending(line.self_model);
-  for (analysis::OtherCost& other : profile.other) make_ascending(other.model);
+  for (analysis::LineCost& line : profile.lines) {
+    make_ascending(line.self_model);
+  }
+  for (analysis::OtherCost& other : profile.other) {
+    make_ascending(other.model);
+  }
   if (auto& peak = profile.peak_model) {
     peak->value.resize(std::max<std::size_t>(1, peak->value.size()));
     peak->parts.resize(peak->value.size());
     peak->high.resize(peak->low.size());
-    for (auto* pieces : {&peak->value, &peak->low, &peak->high}) make_ascending(*pieces);
+    for (auto* pieces : {&peak->value, &peak->low, &peak->high}) {
+      make_ascending(*pieces);
+    }
   }
 }
 

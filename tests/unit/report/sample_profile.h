@@ -55,7 +55,9 @@ class ResnetBuilder {
 
   std::vector<analysis::LineCost> lines() const {
     std::vector<analysis::LineCost> all;
-    for (const auto& [key, line] : lines_) all.push_back(line);
+    for (const auto& [key, line] : lines_) {
+      all.push_back(line);
+    }
     std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.self_ms > b.self_ms; });
     return all;
   }
@@ -86,7 +88,9 @@ class ResnetBuilder {
   static void add(Node& parent, Node child) {
     parent.ms += child.ms;
     parent.peak_bytes += child.peak_bytes;
-    for (std::size_t i = 0; i < child.by_phase.size(); ++i) parent.by_phase[i] += child.by_phase[i];
+    for (std::size_t i = 0; i < child.by_phase.size(); ++i) {
+      parent.by_phase[i] += child.by_phase[i];
+    }
     parent.children.push_back(std::move(child));
   }
 
@@ -116,7 +120,9 @@ class ResnetBuilder {
   static void spend(Node& leaf, double ms, double forward_part, std::size_t phase) {
     leaf.ms = ms;
     leaf.by_phase[phase] = ms;
-    if (forward_part == 0) return;
+    if (forward_part == 0) {
+      return;
+    }
     leaf.by_phase[kForward] = ms * forward_part;
     leaf.by_phase[kBackward] = ms - leaf.by_phase[kForward];
   }
@@ -128,10 +134,14 @@ class ResnetBuilder {
     line.calls = line.calls.value_or(0) + calls;
     line.self_ms += leaf.ms;
     line.total_ms += leaf.ms;
-    for (std::size_t i = 0; i < leaf.by_phase.size(); ++i) line.self_by_phase[i] += leaf.by_phase[i];
+    for (std::size_t i = 0; i < leaf.by_phase.size(); ++i) {
+      line.self_by_phase[i] += leaf.by_phase[i];
+    }
     line.activations_bytes += cost.activations;
     line.peak_bytes += cost.activations;
-    if (cost.weights == 0) return;
+    if (cost.weights == 0) {
+      return;
+    }
     static const std::map<std::uint32_t, std::uint32_t> kMadeAt = {{38, 23}, {42, 25}, {46, 27}, {49, 33},
                                                                    {79, 59}, {80, 60}, {91, 69}};
     const std::uint32_t made_at = kMadeAt.at(at.line);
@@ -158,7 +168,9 @@ class ResnetBuilder {
 
   /// As analysis does it: memory is in leaves without time.
   static void hold(Node& module, const std::string& what, std::uint64_t bytes) {
-    if (bytes == 0) return;
+    if (bytes == 0) {
+      return;
+    }
     Node leaf = node(what, "", module.location, {});
     leaf.calls = 0;
     leaf.peak_bytes = bytes;
@@ -179,7 +191,9 @@ class ResnetBuilder {
     add(made, module("bn3", "BatchNorm2d", "batch_norm", 47, cost(0.07, 4, 0)));
     add(made, module("relu", "ReLU", "relu_", 40, cost(0.055, 0, 0)));
     made.children.back().calls = 3;
-    if (index == 0) add(made, module("shortcut", "Sequential", "convolution", 49, {0.22 * ms, 8 * unit, 2 * weights}));
+    if (index == 0) {
+      add(made, module("shortcut", "Sequential", "convolution", 49, {0.22 * ms, 8 * unit, 2 * weights}));
+    }
     return sorted(made);
   }
 
@@ -218,7 +232,9 @@ inline void add_models(analysis::Profile& profile) {
 inline analysis::MemoryOverTime memory_over_time(const analysis::ByCategory& peak) {
   constexpr auto kActivations = static_cast<std::size_t>(analysis::Category::kActivations);
   analysis::MemoryOverTime memory{1080.5, {0, 421.5, 800, 1062.75}, {}, 1};
-  for (std::size_t i = 0; i < peak.size(); ++i) memory.bytes[i].assign(memory.ms.size(), peak[i]);
+  for (std::size_t i = 0; i < peak.size(); ++i) {
+    memory.bytes[i].assign(memory.ms.size(), peak[i]);
+  }
   memory.bytes[kActivations] = {0, peak[kActivations], peak[kActivations] / 4, 0};
   return memory;
 }
@@ -262,7 +278,9 @@ inline analysis::Profile resnet_profile() {
   profile.peak_bytes = root.peak_bytes;
   profile.capacity_bytes = std::uint64_t{24} << 30;
   std::uint64_t weights = 0;
-  for (const analysis::LineCost& line : profile.lines) weights += line.weights_bytes;
+  for (const analysis::LineCost& line : profile.lines) {
+    weights += line.weights_bytes;
+  }
   const std::uint64_t inputs = profile.other[2].peak_bytes;
   const std::uint64_t temporaries = profile.other[3].peak_bytes;
   profile.by_category = {weights, weights,    weights, root.peak_bytes - 3 * weights - inputs - temporaries,

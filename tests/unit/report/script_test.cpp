@@ -19,9 +19,13 @@ using ::testing::Not;
 /// On one line, with plain spaces.
 std::string text_of(const analysis::Script& script) {
   Page page(100'000, false);
-  for (const Item& note : script_notes(script, 100, true)) page.prose(note.word, note.value, kBeside);
+  for (const Item& note : script_notes(script, 100, true)) {
+    page.prose(note.word, note.value, kBeside);
+  }
   std::string text = page.take();
-  for (std::size_t at = 0; (at = text.find("\u00A0")) != std::string::npos;) text.replace(at, 2, " ");
+  for (std::size_t at = 0; (at = text.find("\u00A0")) != std::string::npos;) {
+    text.replace(at, 2, " ");
+  }
   return text;
 }
 

@@ -37,7 +37,9 @@ std::string report(const Profile& profile, int width = 120, bool color = false) 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  for (std::string line; std::getline(stream, line);) {
+    lines.push_back(line);
+  }
   return lines;
 }
 
@@ -45,8 +47,9 @@ std::vector<std::string> lines_of(const std::string& text) {
 std::string unpainted(const std::string& painted) {
   std::string text;
   for (std::string line : lines_of(painted)) {
-    for (std::size_t at = 0; (at = line.find('\x1b')) != std::string::npos;)
+    for (std::size_t at = 0; (at = line.find('\x1b')) != std::string::npos;) {
       line.erase(at, line.find('m', at) - at + 1);
+    }
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
   return text;
@@ -65,7 +68,9 @@ Profile hostile_profile() {
   profile.iteration.ms = {9.99e8, 1, 9.99e9};
   profile.samples_per_second = 9.87654e12;
   profile.max_samples_per_second = 1e-3;
-  for (analysis::OtherCost& other : profile.other) other = {name, 1e8, std::uint64_t{1} << 62};
+  for (analysis::OtherCost& other : profile.other) {
+    other = {name, 1e8, std::uint64_t{1} << 62};
+  }
   for (analysis::LineCost& line : profile.lines) {
     line.location = {name, 4294967295U};
     line.calls = 123456789;
@@ -75,7 +80,9 @@ Profile hostile_profile() {
     node.name = node.type = name;
     node.location = {name, 7};
     node.calls = 1U << 31U;
-    for (Node& child : node.children) self(self, child);
+    for (Node& child : node.children) {
+      self(self, child);
+    }
   };
   rename(rename, profile.breakdown);
   return profile;
@@ -160,7 +167,9 @@ TEST(TextReport, ShowsWhatHoldsMuchMemoryHoweverLittleTimeItTakes) {
     testing::ResnetBuilder::add(root, child);
   };
   add("large", 98, 1 << 20);
-  for (int i = 0; i < 40; ++i) add("small" + std::to_string(i), 0.05, i == 23 ? 60 << 20 : 1000);
+  for (int i = 0; i < 40; ++i) {
+    add("small" + std::to_string(i), 0.05, i == 23 ? 60 << 20 : 1000);
+  }
   const std::string shown = report(profile);
   EXPECT_THAT(shown, HasSubstr("small23"));
   EXPECT_THAT(shown, HasSubstr("└─ … 39 more"));

@@ -22,7 +22,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 template <typename Function>
 void expect_each(Function&& format, const std::vector<std::pair<double, std::string>>& cases) {
-  for (const auto& [value, text] : cases) EXPECT_EQ(format(value), text) << "of " << value;
+  for (const auto& [value, text] : cases) {
+    EXPECT_EQ(format(value), text) << "of " << value;
+  }
 }
 
 /// The rules that the editors follow, too: each pair of tests/data/figures.json is a value and its text; null is NaN.
@@ -50,7 +52,9 @@ TEST_F(Figures, OfBytesAreBinaryAndExactBelowOneKib) { expect_vectors("bytes", b
 TEST_F(Figures, OfSharesHaveADecimalBelowTen) { expect_vectors("share", share); }
 
 TEST_F(Figures, AreUnknownWhenNotFinite) {
-  for (const auto format : {figure, duration, bytes, share}) EXPECT_EQ(format(kInfinity), "–");
+  for (const auto format : {figure, duration, bytes, share}) {
+    EXPECT_EQ(format(kInfinity), "–");
+  }
 }
 
 TEST_F(Figures, OfModelsSayHowCertainTheyAre) {
@@ -61,7 +65,9 @@ TEST_F(Figures, OfModelsSayHowCertainTheyAre) {
     reader("estimate", estimate, "");
     std::string text = estimated(estimate, bytes);
     // A no-break space, which pages replace when their lines are laid out.
-    if (const auto space = text.find("\u00A0"); space != std::string::npos) text.replace(space, 2, " ");
+    if (const auto space = text.find("\u00A0"); space != std::string::npos) {
+      text.replace(space, 2, " ");
+    }
     EXPECT_EQ(text, pair[1].get<std::string>()) << pair;
   }
 }
@@ -100,7 +106,9 @@ TEST(Printable, DisarmsControlsAndInvalidText) {
       {"overlong \xC0\xAF", "overlong \uFFFD\uFFFD"},
       {"surrogate \xED\xA0\x80", "surrogate \uFFFD\uFFFD\uFFFD"},
       {std::string("nul\0!", 5), "nul\uFFFD!"}};
-  for (const auto& [text, expected] : cases) EXPECT_EQ(printable(text), expected);
+  for (const auto& [text, expected] : cases) {
+    EXPECT_EQ(printable(text), expected);
+  }
 }
 
 TEST(Columns, CountWhatATerminalShows) {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "analysis/allocator/caching_allocator.h"
-#include "imports/byte_source.h"
+#include "ingest/byte_source.h"
 
 namespace ridgeline::analysis {
 namespace {

@@ -329,8 +329,12 @@ TEST(Attribution, TakesUpdatesOfWeightsByHandForTheOptimizer) {
   const auto data = step.op({"aten::add_", line, 45, 46, kNone, Scope::kFunction, 7});
   const auto inside = step.op({"aten::mul", line, 45, 46, data, Scope::kFunction, 7});
   const Analysed analysed(step);
-  for (const auto op : {times, minus, data, inside}) EXPECT_EQ(analysed.phase(op), Phase::kOptimizer) << op;
-  for (const auto op : {scaled, item, again, measured, between}) EXPECT_EQ(analysed.phase(op), Phase::kForward) << op;
+  for (const auto op : {times, minus, data, inside}) {
+    EXPECT_EQ(analysed.phase(op), Phase::kOptimizer) << op;
+  }
+  for (const auto op : {scaled, item, again, measured, between}) {
+    EXPECT_EQ(analysed.phase(op), Phase::kForward) << op;
+  }
 }
 
 TEST(Attribution, NamesOpsInsideANamedRangeByThemselves) {

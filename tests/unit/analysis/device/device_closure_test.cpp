@@ -102,8 +102,12 @@ struct RandomStory {
       const bool runs = span.start <= instant && instant < span.end;
       (span.waits ? waits : works) |= runs;
     }
-    if (kernel) return waits && !works ? Wait::kDeviceBound : Wait::kOverlapped;
-    if (copy) return Wait::kCopy;
+    if (kernel) {
+      return waits && !works ? Wait::kDeviceBound : Wait::kOverlapped;
+    }
+    if (copy) {
+      return Wait::kCopy;
+    }
     return works ? Wait::kHostBound : waits ? Wait::kSync : Wait::kIdle;
   }
 };
@@ -131,8 +135,12 @@ TEST_P(DeviceClosure, AgreesWithTheReference) {
     EXPECT_NEAR(time.waits[i] * 1e6, waits[i], 1e-6) << kWaitNames[i];
   }
   double sum = time.idle_ms;
-  for (const LineCost& line : analysed.lines.lines) sum += line.device.ms;
-  for (const OtherCost& other : analysed.lines.other) sum += other.device_ms;
+  for (const LineCost& line : analysed.lines.lines) {
+    sum += line.device.ms;
+  }
+  for (const OtherCost& other : analysed.lines.other) {
+    sum += other.device_ms;
+  }
   EXPECT_NEAR(sum * 1e6, kEnd - kStart, 1e-6);
   EXPECT_NEAR((time.kernel_ms + time.copy_ms + time.idle_ms) * 1e6, kEnd - kStart, 1e-6);
   EXPECT_NEAR(analysed.breakdown.device_ms, time.kernel_ms + time.copy_ms, 1e-12);

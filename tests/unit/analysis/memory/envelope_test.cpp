@@ -45,8 +45,12 @@ TEST(UpperEnvelope, IsTheMaximumOfRandomCurves) {
     std::vector<Curve> lines(1 + random() % 20);
     for (Curve& line : lines) {
       line = {static_cast<double>(random() % 9) - 2, static_cast<double>(random() % 60)};
-      if (round % 3 > 0) line.square = static_cast<double>(random() % 5) - 2;
-      if (round % 3 > 1) line.cube = static_cast<double>(random() % 5) / 8 - 0.25;
+      if (round % 3 > 0) {
+        line.square = static_cast<double>(random() % 5) - 2;
+      }
+      if (round % 3 > 1) {
+        line.cube = static_cast<double>(random() % 5) / 8 - 0.25;
+      }
     }
     const auto pieces = upper_envelope(lines, 1, 40);
     ASSERT_FALSE(pieces.empty());

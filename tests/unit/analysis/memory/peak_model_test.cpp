@@ -158,7 +158,9 @@ TEST(PeakModel, NamesWhatIsNotLinearAndBoundsIt) {
 
 std::uint64_t power(int batch_size, int exponent) {
   std::uint64_t value = 1;
-  for (int i = 0; i < exponent; ++i) value *= static_cast<std::uint64_t>(batch_size);
+  for (int i = 0; i < exponent; ++i) {
+    value *= static_cast<std::uint64_t>(batch_size);
+  }
   return value;
 }
 
@@ -181,7 +183,9 @@ TEST(PeakModel, KnowsWhatGrowsWithTheSquareOrTheCubeOfTheBatch) {
       EXPECT_EQ(peak.low, peak.value);
       EXPECT_EQ(peak.high, peak.value);
       double sum = 0;
-      for (const double bytes : peak_by_category(*model, batch_size)) sum += bytes;
+      for (const double bytes : peak_by_category(*model, batch_size)) {
+        sum += bytes;
+      }
       EXPECT_NEAR(sum, real, 1e-9 * real);
     }
     const auto largest = largest_batch_within(*model, 256 << 20U, 1 << 24);

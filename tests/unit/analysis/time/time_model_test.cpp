@@ -175,7 +175,9 @@ TEST(TimeModel, IsNotBentByOneDisturbedSample) {
   EXPECT_EQ(time_at(*model, 1).value, 190) << "what was measured stays so";
   // The lines still sum to the step.
   std::vector<double> half;
-  for (const TimeSample& sample : samples) half.push_back(sample.ms.value / 2);
+  for (const TimeSample& sample : samples) {
+    half.push_back(sample.ms.value / 2);
+  }
   const auto parts = fit_parts(*model, std::array{half, half});
   EXPECT_NEAR(2 * value_at(parts[0], 5), value_at(model->pieces, 5), 1e-9);
 }

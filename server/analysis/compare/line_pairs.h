@@ -1,0 +1,25 @@
+// Which line of one profile is which line of another, by their texts. Pure.
+#pragma once
+
+#include <vector>
+
+#include "analysis/compare/comparison.h"
+#include "analysis/values/profile.h"
+
+namespace ridgeline::compare {
+
+struct LinePair {
+  Presence presence = Presence::kSame;
+  const analysis::LineCost* before = nullptr;  ///< null: kAdded
+  const analysis::LineCost* after = nullptr;   ///< null: kRemoved
+};
+
+/// Every line of both, once; pointers are into them.
+///
+/// In a file that both have: a shortest difference (Myers) of the lines' texts. What is left and as long between the
+/// same neighbours on both sides was edited; of the rest, what has a text that both have once was moved. A line whose
+/// text is unknown in either profile is taken for the line of its number.
+std::vector<LinePair> pair_lines(const std::vector<analysis::LineCost>& before,
+                                 const std::vector<analysis::LineCost>& after);
+
+}  // namespace ridgeline::compare

@@ -1,0 +1,55 @@
+#include "app/jobs/job_files.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/file.h"
+
+namespace ridgeline::jobs {
+
+communication::Job joined(std::vector<NamedJob> jobs) {
+  communication::Job all;
+  for (NamedJob& one : jobs) {
+    communication::Job& job = one.job;
+    if (all.command.empty()) {
+      all.command = job.command;
+    }
+    if (all.torch.empty()) {
+      all.torch = job.torch;
+    }
+    if (all.scope.project_root.empty()) {
+      all.scope = job.scope;
+    }
+    std::ranges::move(job.warnings, std::back_inserter(all.warnings));
+    std::ranges::move(job.ranks, std::back_inserter(all.ranks));
+  }
+  std::ranges::stable_sort(all.ranks, {}, [](const communication::JobRank& rank) { return rank.record.rank; });
+  return all;
+}
+
+base::Result<communication::Job> read_jobs(const std::vector<std::string>& files) {
+  std::vector<NamedJob> jobs;
+  for (const std::string& file : files) {
+    const auto bytes = base::read_text(file, kMostJobBytes);
+    if (!bytes) {
+      return bytes.error();
+    }
+    auto job = communication::parse_job(*bytes);
+    if (!job) {
+      return base::error(file + ": " + job.error().message());
+    }
+    jobs.push_back({file, std::move(*job)});
+  }
+  return joined(std::move(jobs));
+}
+
+std::vector<communication::RankRecord> records_of(const communication::Job& job) {
+  std::vector<communication::RankRecord> records;
+  for (const communication::JobRank& rank : job.ranks) {
+    records.push_back(rank.record);
+  }
+  return records;
+}
+
+}  // namespace ridgeline::jobs

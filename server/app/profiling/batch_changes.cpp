@@ -1,0 +1,113 @@
+#include "app/profiling/batch_changes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "step/changes/change_table.h"
+
+namespace ridgeline::profiling {
+
+namespace {
+
+using analysis::ChangeAnswer;
+using analysis::FittingChange;
+using analysis::SpeedUp;
+
+const ChangeAnswer* find(const analysis::WhatIf& answer, const protocol::ChangeRequest& change) {
+  const auto found = std::ranges::find(answer.changes, change, &ChangeAnswer::change);
+  return found == answer.changes.end() || !found->predicted.has_value() ? nullptr : &*found;
+}
+
+/// As independent errors, which is wider than they are: both steps have most of their operations in common.
+SpeedUp ratio_of(const SpeedUp& changed, const SpeedUp& unchanged) {
+  const double value = changed.value / unchanged.value;
+  const double down = std::hypot(std::log(changed.value / changed.low), std::log(unchanged.high / unchanged.value));
+  const double up = std::hypot(std::log(changed.high / changed.value), std::log(unchanged.value / unchanged.low));
+  return {value, value * std::exp(-down), value * std::exp(up)};
+}
+
+}  // namespace
+
+protocol::ChangeRequest batch_size_change(int batch_size) { return {"batch-size:" + std::to_string(batch_size)}; }
+
+std::optional<analysis::RefinedBatch> refined_batch(const analysis::WhatIf& answer, int batch_size) {
+  const ChangeAnswer* row = find(answer, batch_size_change(batch_size));
+  if (row == nullptr || answer.batch_size < 1 || answer.step_ms <= 0) {
+    return std::nullopt;
+  }
+  const SpeedUp& speed_up = row->predicted->speed_up;
+  const double now = answer.batch_size / answer.step_ms * 1e3;  // samples per second
+  const double ms = batch_size * 1e3 / now;                     // at the unchanged throughput
+  analysis::RefinedBatch refined;
+  refined.batch_size = batch_size;
+  refined.samples_per_second = {now * speed_up.value, now * speed_up.low, now * speed_up.high};
+  refined.ms = {ms / speed_up.value, ms / speed_up.high, ms / speed_up.low};
+  refined.measured_share = row->predicted->measured_share;
+  refined.operations = answer.operations;
+  refined.operations_measured = answer.operations_measured;
+  return refined;
+}
+
+std::vector<protocol::ChangeRequest> fitting_requests(int batch_size) {
+  static const std::vector<protocol::ChangeRequest> kChanges = {
+      {},
+      {"checkpoint"},
+      {"selective-checkpoint"},
+      {"bf16-autocast"},
+      {"accumulate:2"},
+      {"accumulate:4"},
+      {"accumulate:8"},
+      {"bf16-autocast", "checkpoint"},
+      {"bf16-autocast", "selective-checkpoint"},
+      {"bf16-autocast", "accumulate:2"},
+      {"checkpoint", "accumulate:2"},
+      {"checkpoint", "accumulate:4"},
+      {"selective-checkpoint", "accumulate:2"},
+  };
+  std::vector<protocol::ChangeRequest> requests;
+  for (const protocol::ChangeRequest& changes : kChanges) {
+    requests.push_back(batch_size_change(batch_size));
+    requests.back().insert(requests.back().end(), changes.begin(), changes.end());
+  }
+  return requests;
+}
+
+std::optional<analysis::MakeFit> make_fit(const analysis::WhatIf& answer, int batch_size, std::uint64_t limit_bytes,
+                                          std::optional<double> fitted_peak_bytes) {
+  const ChangeAnswer* alone = find(answer, batch_size_change(batch_size));
+  if (alone == nullptr || !alone->predicted->peak_bytes.has_value()) {
+    return std::nullopt;
+  }
+  const auto captured = static_cast<double>(*alone->predicted->peak_bytes);
+  const double above = fitted_peak_bytes.value_or(captured) - captured;
+  analysis::MakeFit made{.entry_path = answer.entry_path,
+                         .project_root = answer.project_root,
+                         .device = answer.device,
+                         .batch_size = batch_size,
+                         .limit_bytes = limit_bytes,
+                         .by_fitted_model = fitted_peak_bytes.has_value(),
+                         .changes = {},
+                         .warnings = answer.warnings};
+  for (const ChangeAnswer& row : answer.changes) {
+    const protocol::ChangeRequest change(row.change.begin() + 1, row.change.end());
+    FittingChange fitting{change, whatif::title_of(change), whatif::takes_of(change), row.reason, 0, {}, 0, false};
+    if (row.predicted.has_value() && row.predicted->peak_bytes.has_value()) {
+      const double peak = std::max(0.0, static_cast<double>(*row.predicted->peak_bytes) + above);
+      fitting.step_ms = row.predicted->step_ms;
+      fitting.speed_up = &row == alone ? SpeedUp{} : ratio_of(row.predicted->speed_up, alone->predicted->speed_up);
+      fitting.peak_bytes = static_cast<std::uint64_t>(std::llround(peak));
+      fitting.fits = fitting.peak_bytes <= limit_bytes;
+    }
+    made.changes.push_back(std::move(fitting));
+  }
+  std::ranges::stable_sort(made.changes, {}, [](const FittingChange& row) {
+    const double order = row.fits ? -row.speed_up.value : static_cast<double>(row.peak_bytes);
+    return std::tuple(!row.change.empty(), !row.reason.empty(), !row.fits, order);
+  });
+  return made;
+}
+
+}  // namespace ridgeline::profiling

@@ -1,0 +1,17 @@
+// What can be said of an entry file before anything of it runs.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "app/profiling/request.h"
+#include "base/result.h"
+
+namespace ridgeline::profiling {
+
+/// Fails as `provider-missing` when the file certainly lacks a provider: running a whole training script would only
+/// tell the same, later. `text`: what an editor has open in place of the file; nothing: the file is read. What is
+/// uncertain, or cannot be read, is left to the run.
+base::Result<void, RunFailure> check_entry(const Target& target, std::optional<std::string> text);
+
+}  // namespace ridgeline::profiling

@@ -1,0 +1,44 @@
+// Profiles in the store: stored after a run, and found again while they are up to date.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "analysis/values/profile.h"
+#include "app/profiling/request.h"
+#include "app/profiling/run.h"
+#include "store/profile_store.h"
+
+namespace ridgeline::profiling {
+
+/// What a stored profile of the request has in common with it.
+store::ProfileKey key_of(const ProfileRequest& request, const Target& target);
+
+/// Stores the profile of a run in the user's cache, as made at `now_s`, and sets its id. Returns a warning, mostly
+/// empty: when the profile could not be stored its id stays empty, and it is as good as any other.
+[[nodiscard]] std::string keep_profile(ProfileRun& run, const ProfileRequest& request, const Target& target,
+                                       std::int64_t now_s);
+
+/// Replaces the stored profile of that id, if there is one. Returns a warning, mostly empty.
+[[nodiscard]] std::string update_kept_profile(const analysis::Profile& profile, const analysis::Outlook& outlook,
+                                              const Target& target);
+
+struct StoredProfile {
+  analysis::Profile profile;   ///< as report::read_report() returns it, with its models fitted
+  std::int64_t created_s = 0;  ///< seconds since 1970
+};
+
+struct ProfileLookup {
+  std::optional<StoredProfile> found;
+  std::string warning;  ///< of the store, whether or not a profile was found; mostly empty
+};
+
+/// The newest profile of that entry whose files have not changed, made with the same project root, interpreter, device,
+/// memory limit, packages of `code`, processor and version of Ridgeline, that tried all batch sizes of the request.
+/// Nothing is started. A stored profile that cannot be read is dropped.
+ProfileLookup find_kept_profile(const ProfileRequest& request, const Target& target);
+
+std::int64_t seconds_since_1970();
+
+}  // namespace ridgeline::profiling

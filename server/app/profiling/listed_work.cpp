@@ -1,0 +1,56 @@
+#include "app/profiling/listed_work.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "operations/device/data_sheets.h"
+#include "operations/work/own_programs.h"
+#include "operations/work/recorded_operations.h"
+#include "operations/work/step_work.h"
+
+namespace ridgeline::profiling {
+
+namespace {
+
+std::optional<hardware::Device> device_of(const analysis::Environment& environment,
+                                          const std::optional<hardware::Device>& processor) {
+  return environment.device == "cpu" ? processor : hardware::find_data_sheet(environment.device_name);
+}
+
+}  // namespace
+
+void add_work(analysis::Profile& profile, const std::optional<graph::Graph>& graph, const protocol::StepListed& listed,
+              const std::optional<hardware::Device>& processor, std::span<const KeptProgram> programs) {
+  if (!listed.step.has_value() || !graph.has_value()) {
+    profile.work.emplace().not_listed = listed.reason;
+    return;
+  }
+  const double bare_ms = profile.iteration.ms.value;
+  const auto device = device_of(profile.environment, processor);
+  const bool on_cpu = profile.environment.device == "cpu";
+  if (device.has_value()) {
+    const efficiency::BoundsOf bounds{*device, on_cpu ? profile.environment.threads : device->compute_units, on_cpu,
+                                      listed.tf32};
+    profile.work = efficiency::step_work(*graph, *listed.step, bare_ms, &bounds);
+  } else {
+    profile.work = efficiency::step_work(*graph, *listed.step, bare_ms, nullptr);
+  }
+  if (on_cpu) {
+    profile.work->own_programs = efficiency::own_programs(
+        *profile.work, bare_ms, timed_like(programs, profile.environment.threads, profile.environment.torch));
+  }
+}
+
+void add_recorded_work(analysis::Profile& profile, const graph::Graph& graph,
+                       const std::optional<analysis::RecordedKeys>& keys) {
+  protocol::StepListed listed;
+  if (keys.has_value()) {
+    listed.step = efficiency::recorded_operations(graph, *keys);
+  } else {
+    listed.reason =
+        "the trace has no shapes of operations: torch.profiler records them with profile(record_shapes=True)";
+  }
+  add_work(profile, graph, listed, std::nullopt);
+}
+
+}  // namespace ridgeline::profiling

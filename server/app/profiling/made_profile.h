@@ -1,0 +1,53 @@
+// A profile with the texts that it was made of: figures stay on their lines while the texts are edited.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/values/prediction.h"
+#include "analysis/values/profile.h"
+#include "app/profiling/request.h"
+#include "app/profiling/run.h"
+#include "base/result.h"
+#include "protocol/worker_messages.h"
+#include "source/text.h"
+
+namespace ridgeline::profiling {
+
+struct WhatIfBase;
+
+struct MadeProfile {
+  analysis::Profile profile;   ///< with its models fitted
+  std::int64_t created_s = 0;  ///< seconds since 1970
+  /// The files that own lines, as they were when they ran. Of a file that changed meanwhile there is none.
+  std::vector<protocol::SourceText> sources;
+  std::vector<std::string> changed;  ///< those that changed during the run
+  std::string warning;               ///< of the store; mostly empty
+  analysis::Outlook outlook;         ///< of the profile
+  bool kept = false;                 ///< in the store
+  /// The digits of the batch size in the entry file's text, as it ran; nothing: it is no number that can be edited.
+  std::optional<source::Span> batch_size_literal{};
+  /// The lines of the profile's library call, in its order, as they were when the profile was made or loaded.
+  std::vector<std::string> library_lines{};
+  /// The step, for predictions of changes. Null: the profile was loaded, or is of a script.
+  std::shared_ptr<const WhatIfBase> what_if{};
+};
+
+using ProfileOutcome = base::Result<MadeProfile, RunFailure>;
+
+/// The rest of a run: analysis, the texts, and the profile kept in the cache. A run of unsaved texts is not kept:
+/// it has an id all the same. Reads files and writes the store; for a thread that may wait.
+ProfileOutcome make_profile(worker::Finished finished, const ProfileRequest& request, const Target& target,
+                            const PlannedRun& plan);
+
+/// The same of a run that was analysed.
+MadeProfile keep_with_texts(ProfileRun run, const ProfileRequest& request, const Target& target);
+
+/// The stored profile that is up to date, if there is one, with the files' texts. Starts nothing; for a thread that may
+/// wait.
+std::optional<MadeProfile> load_profile(const ProfileRequest& request, const Target& target);
+
+}  // namespace ridgeline::profiling

@@ -1,0 +1,381 @@
+#include "app/profiling/profile_queue.h"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/strand.hpp>
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include "app/profiling/remaining_time.h"
+#include "app/profiling/size_chooser.h"
+#include "app/profiling/trial.h"
+
+namespace ridgeline::profiling {
+
+namespace asio = boost::asio;
+using protocol::FailureKind;
+
+namespace {
+
+/// After which an idle worker gives its memory back: a quarter of an hour of editing without a profile.
+constexpr std::chrono::minutes kIdle{15};
+
+RunFailure ended(FailureKind kind) {
+  return {protocol::failure_of(kind, "start",
+                               kind == FailureKind::kCancelled ? "The profile was cancelled."
+                                                               : "A newer profile of the same file replaced it."),
+          ""};
+}
+
+}  // namespace
+
+struct ProfileQueue::Job {
+  enum class State { kWaiting, kStarting, kRunning, kAnalysing, kEnded };
+
+  Ticket ticket = 0;
+  ProfileRequest request;
+  Target target;
+  std::shared_ptr<const MadeProfile> held;  ///< of a trial: what it adds to; null for a profile
+  JobEvents events;
+  std::optional<ScriptRequest> script{};             ///< in place of `request`
+  std::optional<protocol::Experiment> experiment{};  ///< in place of a profile
+  std::unique_ptr<worker::Job> script_job{};         ///< while it runs
+  State state = State::kWaiting;
+  std::optional<FailureKind> ended_as{};  ///< kCancelled or kSuperseded while its run is being ended
+  RemainingTime remaining{};
+  std::function<void(bool)> go{};                  ///< its turn has come
+  std::function<void(ProfileOutcome)> done{};      ///< its outcome, to the task that waits for it
+  std::function<void(ExperimentOutcome)> found{};  ///< the outcome of an experiment, to the task that waits for it
+
+  bool is_trial() const { return held != nullptr; }
+};
+
+namespace {
+
+RunFailure analysis_failed(const std::exception& error) {
+  return {protocol::failure_of(FailureKind::kInternalError, "analyse",
+                               std::string("The analysis failed: ") + error.what() + ". Please report it."),
+          ""};
+}
+
+/// Nothing that is thrown leaves the pool: a daemon that ends loses everyone's profiles.
+ProfileOutcome make_or_fail(worker::Finished finished, const ProfileRequest& request, const Target& target,
+                            const PlannedRun& plan, const MadeProfile* held) {
+  try {
+    return held == nullptr ? make_profile(std::move(finished), request, target, plan)
+                           : make_trial(std::move(finished), request, target, plan, *held);
+  } catch (const std::exception& error) {
+    return analysis_failed(error);
+  }
+}
+
+}  // namespace
+
+ProfileQueue::ProfileQueue(asio::io_context& loop, asio::thread_pool& pool, worker::Reaper& reaper)
+    : loop_(loop), pool_(pool), reaper_(reaper), idle_(loop) {}
+
+ProfileQueue::~ProfileQueue() {
+  for (const auto& job : jobs_) {  // each holds the task that holds it
+    job->script_job.reset();
+    job->go = nullptr;
+    job->done = nullptr;
+    job->found = nullptr;
+  }
+}
+
+base::Task<ProfileOutcome> ProfileQueue::profile(Ticket ticket, ProfileRequest request, Target target,
+                                                 JobEvents events) {
+  supersede([&](const Job& job) { return job.target.entry == target.entry || job.is_trial(); });
+  auto job = std::make_shared<Job>(Job{ticket, std::move(request), std::move(target), nullptr, std::move(events)});
+  jobs_.push_back(job);
+  return outcome_of(std::move(job));
+}
+
+base::Task<ProfileOutcome> ProfileQueue::try_batch_size(Ticket ticket, ProfileRequest request, Target target,
+                                                        std::shared_ptr<const MadeProfile> held, JobEvents events) {
+  supersede([](const Job& job) { return job.is_trial(); });
+  auto job =
+      std::make_shared<Job>(Job{ticket, std::move(request), std::move(target), std::move(held), std::move(events)});
+  jobs_.push_back(job);
+  return outcome_of(std::move(job));
+}
+
+base::Task<ProfileOutcome> ProfileQueue::run_script(Ticket ticket, ScriptRequest request, Target target,
+                                                    JobEvents events) {
+  supersede([&](const Job& job) { return job.target.entry == target.entry || job.is_trial(); });
+  auto job = std::make_shared<Job>(Job{ticket, request.place, std::move(target), nullptr, std::move(events)});
+  job->script = std::move(request);
+  jobs_.push_back(job);
+  return outcome_of(std::move(job));
+}
+
+base::Task<ExperimentOutcome> ProfileQueue::experiment(Ticket ticket, ProfileRequest request, Target target,
+                                                       protocol::Experiment experiment, JobEvents events) {
+  supersede([](const Job& job) { return job.is_trial(); });
+  auto job = std::make_shared<Job>(Job{ticket, std::move(request), std::move(target), nullptr, std::move(events)});
+  job->experiment = std::move(experiment);
+  jobs_.push_back(job);
+  const auto begin = [this, job](std::function<void(ExperimentOutcome)> found) {
+    job->found = std::move(found);
+    base::start(loop_, run_experiment(job));
+  };
+  auto outcome = base::callback<ExperimentOutcome>(begin);
+  co_return co_await std::move(outcome);
+}
+
+base::Task<ProfileOutcome> ProfileQueue::outcome_of(std::shared_ptr<Job> job) {
+  // A task of its own: its end is reported at once when it is cancelled, also while something on the pool goes on.
+  const auto begin = [this, job](std::function<void(ProfileOutcome)> done) {
+    job->done = std::move(done);
+    base::start(loop_, job->script.has_value() ? run_script(job) : run(job));
+  };
+  auto outcome = base::callback<ProfileOutcome>(begin);
+  co_return co_await std::move(outcome);
+}
+
+base::Task<bool> ProfileQueue::has_turn(std::shared_ptr<Job> job) {
+  const auto wait = [this, job](std::function<void(bool)> go) {
+    job->go = std::move(go);
+    asio::post(loop_, lifetime_.guard([this] { start_next(); }));
+  };
+  auto turn = base::callback<bool>(wait);
+  co_await std::move(turn);
+  idle_.cancel();
+  // It may have waited for long, and what was agreed to may be gone.
+  auto check = base::while_alive(lifetime_, job->events.may_run());
+  const bool may_run = co_await std::move(check);
+  if (job->state == Job::State::kEnded) {
+    co_return false;
+  }
+  if (!may_run) {
+    finish(*job, RunFailure{protocol::failure_of(FailureKind::kNotTrusted, "start",
+                                                 "The code did not run: its project was replaced since you agreed."),
+                            ""});
+  }
+  co_return may_run;
+}
+
+base::Task<void> ProfileQueue::run(std::shared_ptr<Job> job) {
+  auto turn = has_turn(job);
+  if (!co_await std::move(turn)) {
+    co_return;
+  }
+  const auto ask_duration = [job] { return last_duration(job->request, job->target); };
+  auto asked = base::while_alive(lifetime_, base::run_on(pool_, ask_duration));
+  const LastDuration last = co_await std::move(asked);
+  if (job->state == Job::State::kEnded) {
+    co_return;
+  }
+  job->remaining = RemainingTime(last.seconds);
+  job->state = Job::State::kRunning;
+  const PlannedRun plan = plan_run(job->request, job->target);
+  auto measurement = measure(job, plan);
+  const std::shared_ptr<worker::Finished> finished = co_await std::move(measurement);
+  if (job->ended_as.has_value()) {
+    finish(*job, ended(*job->ended_as));
+    co_return;
+  }
+  job->state = Job::State::kAnalysing;
+  job->events.progress({"analyse", 0.95, "Analysing"});
+  start_next();
+  const auto took = job->remaining.elapsed(RemainingTime::Clock::now());
+  const auto analyse = [job, finished, plan, took, warning = last.warning] {
+    ProfileOutcome outcome = make_or_fail(std::move(*finished), job->request, job->target, plan, job->held.get());
+    if (outcome && outcome->warning.empty()) {
+      outcome->warning = warning;
+    }
+    if (outcome && !job->is_trial() && took.has_value() && outcome->warning.empty()) {
+      outcome->warning = keep_duration(job->request, job->target, *took);
+    }
+    return outcome;
+  };
+  auto analysis = base::while_alive(lifetime_, base::run_on(pool_, analyse));
+  ProfileOutcome outcome = co_await std::move(analysis);
+  finish(*job, std::move(outcome));
+}
+
+base::Task<void> ProfileQueue::run_script(std::shared_ptr<Job> job) {
+  auto turn = has_turn(job);
+  if (!co_await std::move(turn)) {
+    co_return;
+  }
+  const store::Moment began;
+  const auto plan = [job] { return plan_background_job(*job->script, job->target); };
+  auto planning = base::while_alive(lifetime_, base::run_on(pool_, plan));
+  const auto options = co_await std::move(planning);
+  if (job->state == Job::State::kEnded) {
+    co_return;
+  }
+  if (!options) {
+    finish(*job, options.error());
+    co_return;
+  }
+  job->state = Job::State::kRunning;
+  auto measurement = measure_script(job, *options);
+  const std::shared_ptr<worker::JobEnd> ended_job = co_await std::move(measurement);
+  job->script_job.reset();
+  if (job->ended_as.has_value()) {
+    finish(*job, ended(*job->ended_as));
+    co_return;
+  }
+  if (job->state == Job::State::kEnded) {
+    co_return;  // it could not be started
+  }
+  job->state = Job::State::kAnalysing;
+  job->events.progress({"analyse", 0.95, "Analysing"});
+  start_next();
+  const auto analyse = [job, ended_job, options, began]() -> ProfileOutcome {
+    try {
+      return make_script_profile(std::move(*ended_job), *options, job->target, began);
+    } catch (const std::exception& error) {
+      return analysis_failed(error);
+    }
+  };
+  auto analysis = base::while_alive(lifetime_, base::run_on(pool_, analyse));
+  ProfileOutcome outcome = co_await std::move(analysis);
+  finish(*job, std::move(outcome));
+}
+
+base::Task<void> ProfileQueue::run_experiment(std::shared_ptr<Job> job) {
+  auto turn = has_turn(job);
+  if (!co_await std::move(turn)) {
+    co_return;
+  }
+  job->state = Job::State::kRunning;
+  auto measurement = measure(job, plan_experiment(job->request, job->target, *job->experiment));
+  const std::shared_ptr<worker::Finished> finished = co_await std::move(measurement);
+  if (job->ended_as.has_value()) {
+    finish(*job, ended(*job->ended_as));
+  } else {
+    finish_experiment(*job, findings_of(std::move(*finished)));
+  }
+}
+
+base::Task<std::shared_ptr<worker::JobEnd>> ProfileQueue::measure_script(std::shared_ptr<Job> job,
+                                                                         worker::JobOptions options) {
+  const auto begin = [this, job, &options](std::function<void(std::shared_ptr<worker::JobEnd>)> done) {
+    const auto end = [this, done](worker::JobEnd job_end) {
+      // Not from within the job's call: what follows destroys it.
+      const auto kept = std::make_shared<worker::JobEnd>(std::move(job_end));
+      asio::post(loop_, lifetime_.guard([done, kept] { done(kept); }));
+    };
+    const auto progress = [job](const protocol::Progress& step) {
+      if (!job->ended_as.has_value()) {
+        job->events.progress(step);
+      }
+    };
+    job->events.progress({"start", 0, "Starting the script"});
+    auto started = worker::Job::start(loop_, reaper_, options,
+                                      {[](const std::string& /*note*/) {}, end, progress, job->events.output});
+    if (started) {
+      job->script_job = std::move(*started);
+      return;
+    }
+    finish(*job, RunFailure{started.error(), ""});
+    asio::post(loop_, lifetime_.guard([done] { done(std::make_shared<worker::JobEnd>()); }));
+  };
+  auto ended_job = base::callback<std::shared_ptr<worker::JobEnd>>(begin);
+  co_return co_await std::move(ended_job);
+}
+
+base::Task<std::shared_ptr<worker::Finished>> ProfileQueue::measure(std::shared_ptr<Job> job, PlannedRun plan) {
+  if (worker_ == nullptr || interpreter_ != job->target.interpreter.path) {
+    interpreter_ = job->target.interpreter.path;
+    worker_ = std::make_unique<worker::Worker>(loop_, reaper_, worker::WorkerOptions{interpreter_, job->target.cache});
+  }
+  const auto begin = [this, job, &plan](std::function<void(std::shared_ptr<worker::Finished>)> done) {
+    const auto handle = [this, job, done](worker::Event event) {
+      if (auto* end = std::get_if<worker::Finished>(&event)) {
+        // Not from within the worker's call: what follows may start its next run.
+        const auto finished = std::make_shared<worker::Finished>(std::move(*end));
+        asio::post(loop_, lifetime_.guard([done, finished] { done(finished); }));
+      } else if (!job->ended_as.has_value()) {
+        job->events.progress(job->remaining.of(std::get<protocol::Progress>(event), RemainingTime::Clock::now()));
+      }
+    };
+    worker_->run(plan.spec, plan.limits, handle, {asio::make_strand(pool_.get_executor()), chooser_of(plan)});
+  };
+  auto finished = base::callback<std::shared_ptr<worker::Finished>>(begin);
+  co_return co_await std::move(finished);
+}
+
+void ProfileQueue::supersede(const std::function<bool(const Job&)>& which) {
+  for (const auto& job : jobs_) {
+    if (which(*job)) {
+      asio::post(loop_, lifetime_.guard([this, ticket = job->ticket] { end(ticket, FailureKind::kSuperseded); }));
+    }
+  }
+}
+
+void ProfileQueue::end(Ticket ticket, FailureKind kind) {
+  const auto found = std::ranges::find(jobs_, ticket, [](const auto& job) { return job->ticket; });
+  if (found == jobs_.end() || (*found)->ended_as.has_value()) {
+    return;
+  }
+  const std::shared_ptr<Job> job = *found;
+  job->ended_as = kind;
+  if (job->script_job != nullptr) {
+    job->script_job->cancel();
+  } else if (job->state == Job::State::kRunning) {
+    worker_->cancel();
+  } else {
+    finish(*job, ended(kind));
+  }
+}
+
+void ProfileQueue::start_next() {
+  using State = Job::State;
+  const auto busy = [](const auto& job) { return job->state == State::kStarting || job->state == State::kRunning; };
+  if (std::ranges::any_of(jobs_, busy)) {
+    return;
+  }
+  const auto waits = [](const auto& job) { return job->state == State::kWaiting && job->go != nullptr; };
+  auto next = std::ranges::find_if(jobs_, [&](const auto& job) { return waits(job) && !job->is_trial(); });
+  if (next == jobs_.end() && std::ranges::all_of(jobs_, [](const auto& job) { return job->is_trial(); })) {
+    next = std::ranges::find_if(jobs_, waits);
+  }
+  if (next != jobs_.end()) {
+    (*next)->state = State::kStarting;
+    std::exchange((*next)->go, nullptr)(true);
+    return;
+  }
+  idle_.expires_after(kIdle);
+  idle_.async_wait(lifetime_.guard([this](const auto& error) {
+    if (!error && jobs_.empty()) {
+      worker_.reset();
+    }
+  }));
+}
+
+bool ProfileQueue::close(Job& job) {
+  if (job.state == Job::State::kEnded) {
+    return false;  // it was ended while it was analysed
+  }
+  job.state = Job::State::kEnded;
+  job.go = nullptr;
+  std::erase_if(jobs_, [&](const auto& one) { return one.get() == &job; });
+  start_next();
+  return true;
+}
+
+void ProfileQueue::finish(Job& job, ProfileOutcome outcome) {
+  if (job.experiment.has_value()) {
+    finish_experiment(job, std::move(outcome).error());
+    return;
+  }
+  const auto done = std::exchange(job.done, nullptr);
+  if (close(job)) {
+    done(std::move(outcome));
+  }
+}
+
+void ProfileQueue::finish_experiment(Job& job, ExperimentOutcome outcome) {
+  const auto found = std::exchange(job.found, nullptr);
+  if (close(job)) {
+    found(std::move(outcome));
+  }
+}
+
+}  // namespace ridgeline::profiling

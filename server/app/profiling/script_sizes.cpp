@@ -1,0 +1,195 @@
+#include "app/profiling/script_sizes.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "app/profiling/run.h"
+#include "worker/guard/report.h"
+
+namespace ridgeline::profiling {
+
+namespace {
+
+using protocol::FailureKind;
+using worker::RunOutput;
+
+constexpr std::size_t kShown = 4;  ///< of a list
+constexpr const char* kNoOther = "No other batch size was run: ";
+
+template <typename T>
+std::string listed(const std::vector<T>& items) {
+  const auto end = items.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, items.size()));
+  return fmt::format("{}{}", fmt::join(items.begin(), end, ", "), items.size() > kShown ? ", …" : "");
+}
+
+/// Half, one and a half times, and twice the size: three points beside the script's own.
+std::vector<int> automatic(int size) { return {size / 2, size + size / 2, 2 * size}; }
+
+/// The loaders' sizes for a step of `to` samples; empty where they cannot give a step that many.
+std::vector<protocol::LoaderSize> scaled(const std::vector<int>& loader_sizes, int from, int to) {
+  std::vector<protocol::LoaderSize> sizes;
+  for (const int constructed : loader_sizes) {
+    const std::int64_t product = std::int64_t{constructed} * to;
+    if (product % from != 0 || product < from) {
+      return {};
+    }
+    sizes.push_back({constructed, static_cast<int>(product / from)});
+  }
+  return sizes;
+}
+
+std::vector<RunOutput*> outputs_of(worker::JobEnd& end) {
+  std::vector<RunOutput*> outputs;
+  for (worker::JobProcess& process : end.processes) {
+    if (auto* output = std::get_if<RunOutput>(&process.outcome)) {
+      outputs.push_back(output);
+    }
+  }
+  return outputs;
+}
+
+protocol::Failure skipped(FailureKind kind, int size, const std::string& message) {
+  protocol::Failure failure = protocol::failure_of(kind, "iteration", message);
+  failure.batch_size = size;
+  return failure;
+}
+
+/// What a run did without, which may be why it failed; else empty.
+std::string kept_from(const guard::Report& guard) {
+  std::string text;
+  if (!guard.refused.empty()) {
+    text += " It was kept from writing " + guard.refused + ": see --allow-writes.";
+  }
+  if (!guard.connection.empty()) {
+    text += " It was kept from connecting to " + guard.connection + ": see --allow-writes.";
+  }
+  return text;
+}
+
+/// Why a process of a run measured nothing.
+protocol::Failure why_nothing(const worker::JobEnd& end, int size) {
+  for (const worker::JobProcess& process : end.processes) {
+    if (const auto* failure = std::get_if<protocol::Failure>(&process.outcome)) {
+      return skipped(failure->kind, size, failure->message + kept_from(end.guard));
+    }
+  }
+  return skipped(FailureKind::kNoTrainingStep, size, "No process took a training step." + kept_from(end.guard));
+}
+
+/// Why the command cannot be run again without changing files; empty where it can.
+std::string write_obstacle(const guard::Report& guard) {
+  if (!guard.unavailable.empty()) {
+    return "nothing here can keep the script from writing its files again: " + guard.unavailable +
+           ". Add --allow-writes to run it all the same.";
+  }
+  return guard.ended_at.empty() ? ""
+                                : "the script writes files, and would have written " + guard.ended_at +
+                                      " again before it was measured; it was ended there (" + guard.call +
+                                      "). Add --allow-writes to run it all the same.";
+}
+
+/// Adds to `output` what a process measured at another batch size.
+void add(RunOutput& output, RunOutput* measured, const worker::JobEnd& end, int size) {
+  if (measured == nullptr) {
+    output.skipped.push_back(why_nothing(end, size));
+  } else if (measured->result.batch_size != size) {
+    output.skipped.push_back(skipped(FailureKind::kException, size,
+                                     fmt::format("The data loaders gave a step {} samples: their batch size could not "
+                                                 "be replaced, or the data set is smaller.",
+                                                 measured->result.batch_size)));
+  } else {
+    std::ranges::move(measured->batches, std::back_inserter(output.batches));
+  }
+}
+
+void skip(const std::vector<RunOutput*>& outputs, const protocol::Failure& why) {
+  for (RunOutput* output : outputs) {
+    output->skipped.push_back(why);
+  }
+}
+
+void warn(const std::vector<RunOutput*>& outputs, const std::string& warning) {
+  for (RunOutput* output : outputs) {
+    output->result.warnings.push_back(warning);
+  }
+}
+
+/// One run of the command; whether there may be another. `sampled`: whether another size was measured before.
+bool sample(const std::vector<RunOutput*>& outputs, const worker::JobOptions& options, int size, bool sampled,
+            const RunJob& run_job) {
+  auto ended = run_job(options);
+  if (!ended) {
+    skip(outputs, skipped(ended.error().kind, size, ended.error().message));
+    return true;
+  }
+  const std::vector<RunOutput*> measured = outputs_of(*ended);
+  const std::string obstacle = measured.size() == outputs.size() ? "" : write_obstacle(ended->guard);
+  if (!obstacle.empty()) {
+    warn(outputs, (sampled ? "No further batch size was run: " : kNoOther) + obstacle);
+    return false;
+  }
+  for (std::size_t rank = 0; rank < outputs.size(); ++rank) {
+    add(*outputs[rank], measured.size() == outputs.size() ? measured[rank] : nullptr, *ended, size);
+  }
+  return !ended->interrupted;
+}
+
+}  // namespace
+
+base::Result<std::vector<SizeRun>> plan_sizes(const protocol::RunResult& first, const SizesRequest& request) {
+  if (!first.script.has_value()) {
+    return base::error(std::string(kNoOther) + "the script ended too early.");
+  }
+  const protocol::ScriptRun& script = *first.script;
+  if (!script.sizes_obstacle.empty() || script.loader_sizes.empty()) {
+    return base::error(
+        kNoOther + (script.sizes_obstacle.empty() ? "its data loaders are not known" : script.sizes_obstacle) + ".");
+  }
+  std::vector<SizeRun> runs;
+  std::set<int> seen = {first.batch_size};
+  for (const int size : request.sizes.empty() ? automatic(first.batch_size) : request.sizes) {
+    auto loader_sizes = scaled(script.loader_sizes, first.batch_size, size);
+    if (loader_sizes.empty() && !request.sizes.empty()) {
+      return base::error(fmt::format("{}the data loaders' batches, of {} samples, cannot add up to {} in a step.",
+                                     kNoOther, listed(script.loader_sizes), size));
+    }
+    if (!loader_sizes.empty() && seen.insert(size).second) {
+      runs.push_back({size, std::move(loader_sizes)});
+    }
+  }
+  return runs;
+}
+
+void sample_sizes(worker::JobEnd& first, worker::JobOptions options, const SizesRequest& request, const RunJob& run_job,
+                  const std::function<void(const std::string&)>& note) {
+  const std::vector<RunOutput*> outputs = outputs_of(first);
+  if (outputs.empty() || first.interrupted) {
+    return;
+  }
+  const auto runs = plan_sizes(outputs.front()->result, request);
+  if (!runs) {
+    warn(outputs, runs.error().message());
+    return;
+  }
+  options.spec.stop = true;
+  options.guarded = !request.allow_writes;
+  options.discards_output = true;
+  options.spec.memory_limit_bytes = memory_for_user_code() / outputs.size();
+  for (const SizeRun& run : *runs) {
+    options.spec.loader_sizes = run.loader_sizes;
+    note(fmt::format("running the command again, with a batch size of {} ({} of {})", run.batch_size,
+                     &run - runs->data() + 1, runs->size()));
+    const bool sampled = outputs.front()->batches.size() > 1;
+    if (!sample(outputs, options, run.batch_size, sampled, run_job)) {
+      break;
+    }
+  }
+}
+
+}  // namespace ridgeline::profiling

@@ -1,0 +1,25 @@
+// Two revisions of the user's repository, profiled in turns and compared.
+#pragma once
+
+#include <string>
+
+#include "analysis/compare/compare.h"
+#include "app/profiling/request.h"
+#include "base/result.h"
+#include "cli/exit_codes.h"
+
+namespace ridgeline::commands {
+
+struct RevisionsRequest {
+  int runs = 6;  ///< of each revision
+};
+
+/// Profiles `measurement.entry` in worktrees of both revisions, in the order A B B A A B …, so that a machine that
+/// becomes faster or slower does so for both. The user's own working tree is not touched. A failure, or an interrupt,
+/// has been written to stderr.
+base::Result<compare::Comparison, ExitCode> compare_revisions(const std::string& range,
+                                                              profiling::ProfileRequest measurement,
+                                                              const RevisionsRequest& request,
+                                                              compare::Settings settings);
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,72 @@
+// Experiments on an entry point for a person at a terminal: their progress is shown, and their failures are printed.
+#pragma once
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "app/experiment_runner.h"
+#include "app/profiling/what_if.h"
+#include "base/result.h"
+#include "base/task.h"
+#include "cli/entry_runs.h"
+#include "cli/exit_codes.h"
+#include "protocol/experiment.h"
+
+namespace ridgeline::commands {
+
+/// Runs an experiment, with its progress on the terminal. A failure is printed.
+base::Result<worker::ExperimentFindings, ExitCode> run_experiment(EntryRuns& runs, protocol::Experiment experiment);
+
+/// For use cases: waits for each experiment. `runs` outlives it.
+class EntryExperiments final : public app::ExperimentRunner {
+ public:
+  explicit EntryExperiments(EntryRuns& runs) : runs_(runs) {}
+
+  base::Task<profiling::ExperimentOutcome> run(protocol::Experiment experiment) override;
+  base::Task<void> off_loop(std::function<void()> work) override;
+  std::string cache() const override;
+
+ private:
+  EntryRuns& runs_;
+};
+
+/// Runs a use case to its end, on a loop of its own.
+template <typename T>
+T wait_for(base::Task<T> task) {
+  boost::asio::io_context loop;
+  std::unique_ptr<T> value;
+  boost::asio::co_spawn(loop, std::move(task), [&](const std::exception_ptr& thrown, T result) {
+    if (thrown != nullptr) {
+      std::rethrow_exception(thrown);
+    }
+    value = std::make_unique<T>(std::move(result));
+  });
+  loop.run();
+  return std::move(*value);
+}
+
+/// Prints the failure.
+ExitCode print_failure(const profiling::RunFailure& failure, const profiling::Target& target);
+
+/// wait_for() of what fails as runs of the entry point do. A failure is printed.
+template <typename T>
+base::Result<T, ExitCode> wait_for(const profiling::Target& target,
+                                   base::Task<base::Result<T, profiling::RunFailure>> task) {
+  auto result = wait_for(std::move(task));
+  if (!result) {
+    return print_failure(result.error(), target);
+  }
+  if constexpr (std::is_void_v<T>) {
+    return {};
+  } else {
+    return std::move(*result);
+  }
+}
+
+}  // namespace ridgeline::commands

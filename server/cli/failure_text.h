@@ -1,0 +1,26 @@
+// A failure as text for a terminal, and the exit code that goes with it.
+#pragma once
+
+#include <string>
+
+#include "app/profiling/request.h"
+#include "base/result.h"
+#include "cli/exit_codes.h"
+
+namespace ridgeline::commands {
+
+/// "FILE:LINE: error: ..." with the user's own frames and, where they help, the last output of the process.
+/// Control characters that come from user code are replaced.
+std::string failure_text(const profiling::RunFailure& failure, const std::string& project_root);
+
+/// docs/user/errors.md: which failures are the entry point's, and which are the machine's.
+ExitCode exit_code_of(const protocol::Failure& failure);
+
+/// Writes to stderr why a command ends, and returns the exit code.
+int fail(const std::string& message, int exit_code = kExitEnvironment);
+int fail(const base::Error& error, int exit_code = kExitEnvironment);
+
+/// Writes to stderr what is wrong with the command line or a file that it names.
+ExitCode usage_error(const std::string& message);
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,91 @@
+#include "cli/import.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/build_profile.h"
+#include "analysis/prediction/answers.h"
+#include "app/profiling/listed_work.h"
+#include "app/profiling/ran_sources.h"
+#include "cli/imported_trace.h"
+#include "cli/options.h"
+#include "cli/rendered_profile.h"
+#include "step/changes/step_schedule.h"
+#include "store/fingerprint.h"
+
+namespace ridgeline::commands {
+
+namespace {
+
+/// When the trace was written; 1970, before any source was, where that is unknown.
+store::Moment time_of(const std::string& trace) {
+  std::error_code problem;
+  const auto written = std::filesystem::last_write_time(trace, problem);
+  store::Moment moment;
+  moment.system =
+      problem
+          ? std::chrono::system_clock::time_point{}
+          : std::chrono::time_point_cast<std::chrono::system_clock::duration>(std::chrono::file_clock::to_sys(written));
+  return moment;
+}
+
+/// The texts of the lines, from files that have not changed since the trace was written. Only of Python files in the
+/// project: a trace may name any file of this machine.
+void add_texts(analysis::Profile& profile, const std::string& trace) {
+  const std::string root = profile.project_root + "/";
+  std::vector<std::string> paths = profiling::own_files(profile);
+  std::erase_if(paths, [&](const std::string& path) {
+    return profile.project_root.empty() || !path.starts_with(root) || !path.ends_with(".py") ||
+           std::filesystem::path(path).lexically_normal() != path;
+  });
+  profiling::add_line_texts(profile, profiling::ran_sources(paths, {}, time_of(trace)).texts);
+}
+
+int run(const TraceOptions& options, const Output& output) {
+  auto input = import_or_report(options);
+  if (!input) {
+    return input.error().value;
+  }
+  analysis::Profile profile = analysis::build_profile(*input);
+  const auto graph = whatif::add_schedule(profile, *input);
+  if (graph.has_value()) {
+    profiling::add_recorded_work(profile, *graph, input->recorded_keys);
+  }
+  add_texts(profile, absolute_path(options.trace));
+  const analysis::RecordedRun recorded{std::move(input->runs.front()), std::move(input->scope)};
+  return write_out(rendered_profile(profile, analysis::outlook_of(profile), &recorded, output), output);
+}
+
+}  // namespace
+
+void add_import_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<TraceOptions>();
+  options->with_shapes = true;
+  auto output = std::make_shared<Output>();
+  CLI::App* command = app.add_subcommand(
+      "import", "Analyse a trace of torch.profiler or a report of Nsight Systems, also one from another machine.");
+  command
+      ->add_option("TRACE", options->trace,
+                   "Chrome trace of torch.profiler, plain or gzip, or the SQLite export of Nsight Systems")
+      ->required();
+  command->add_option("--project-root", options->project_root, "Folder whose lines are the user's");
+  add_code_option(*command, options->code);
+  command->add_option("--batch-size", options->batch_size, "Samples in one iteration: a trace does not record it")
+      ->check(CLI::Range(1, analysis::kMaxBatchSize));
+  command->add_option("--process", options->process,
+                      "Process of a report of Nsight Systems that has several, instead of the one with most steps");
+  add_step_boundary_option(*command, options->step_boundary);
+  add_report_options(*command, output);
+  command->footer(
+      "Examples:\n"
+      "  ridgeline import trace.json.gz --batch-size 32 --project-root ~/project\n"
+      "  ridgeline import report.sqlite --output report.txt");
+  command->callback([options, output, &exit_code] { exit_code = run(*options, *output); });
+}
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,118 @@
+#include "cli/import_times.h"
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/profiling/kept_profiles.h"
+#include "base/file.h"
+#include "base/result.h"
+#include "cli/exit_codes.h"
+#include "cli/failure_text.h"
+#include "cli/options.h"
+#include "cli/own_operations.h"
+#include "cli/terminal.h"
+#include "operations/table/operation_table.h"
+#include "operations/table/time_csv.h"
+#include "report/operation_times.h"
+
+namespace ridgeline::commands {
+
+namespace {
+
+using operations::CsvFormat;
+using operations::CsvOptions;
+using operations::Merged;
+using operations::OperationTable;
+
+struct ImportOptions {
+  std::vector<std::string> files;
+  std::string format;  ///< empty: files of `export`
+  CsvOptions csv;
+};
+
+base::Result<Merged> import_csv(OperationTable& table, const std::string& path, CsvOptions csv) {
+  const auto text = base::read_text(path, operations::kMaxCsvBytes);
+  if (!text) {
+    return text.error();
+  }
+  csv.measured_s = profiling::seconds_since_1970();
+  csv.source = csv.source.empty() ? std::filesystem::path(path).filename().string() : csv.source;
+  const auto rows = operations::parse_times(*text, path, csv);
+  if (!rows) {
+    return rows.error();
+  }
+  return table.add_rows(*rows);
+}
+
+int merge_into(OperationTable& table, const ImportOptions& options) {
+  std::string text;
+  for (const std::string& file : options.files) {
+    const auto merged = options.format.empty() ? table.merge(file) : import_csv(table, file, options.csv);
+    if (!merged) {
+      return fail(merged.error(), kExitEntryFailed);
+    }
+    text += report::text_merged(file, *merged);
+  }
+  return write_out(text, {});
+}
+
+void take_column(std::map<std::string, std::string>& columns, const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == 0 || equals == std::string::npos) {
+    throw CLI::ValidationError("--column", text + " is not NAME=COLUMN");
+  }
+  columns[text.substr(0, equals)] = text.substr(equals + 1);
+}
+
+void add_import_times_command(CLI::App& operations, int& exit_code) {
+  auto options = std::make_shared<ImportOptions>();
+  CLI::App* command = operations.add_subcommand("import", "Add the times of files to this machine's table.");
+  command->add_option("FILES", options->files, "Files that `export` or `merge` wrote; CSV with --format")->required();
+  CLI::Option* format =
+      command->add_option("--format", options->format, "The files are CSV, with these columns: docs/user/operations.md")
+          ->check(CLI::IsMember({"operations", "matmul"}));
+  const auto of_csv = [&](const std::string& name, std::string& value, const std::string& description) {
+    command->add_option(name, value, description)->needs(format);
+  };
+  of_csv("--device", options->csv.device, "The device that was measured, as its driver names it; without a column");
+  of_csv("--dtype", options->csv.dtype, "Type of the matrices, without a column; default: float32");
+  of_csv("--torch", options->csv.torch, "Versions that were measured, without a column");
+  of_csv("--source", options->csv.source, "Who measured, without a column; default: the file's name");
+  command->add_option("--column", "NAME=COLUMN: what the file calls a column; may be repeated")
+      ->needs(format)
+      ->each([options](const std::string& text) { take_column(options->csv.columns, text); })
+      ->take_all();
+  command->footer(
+      "Examples:\n"
+      "  ridgeline operations import team.sqlite\n"
+      "  ridgeline operations import gemm.csv --format matmul --device \"Tesla T4\" --column time_ms=Latency");
+  command->callback([options, &exit_code] {
+    options->csv.format = options->format == "matmul" ? CsvFormat::kMatmul : CsvFormat::kOperations;
+    auto table = own_operation_table();
+    exit_code = table ? merge_into(*table, *options) : fail(table.error(), kExitEntryFailed);
+  });
+}
+
+}  // namespace
+
+void add_import_and_merge_commands(CLI::App& operations, int& exit_code) {
+  add_import_times_command(operations, exit_code);
+  auto options = std::make_shared<ImportOptions>();
+  auto into = std::make_shared<std::string>();
+  CLI::App* merging = operations.add_subcommand("merge", "Merge files of times into one, and show what contradicts.");
+  merging->add_option("--output", *into, "The file to add to; it is made when it does not exist")->required();
+  merging->add_option("FILES", options->files, "Files that `export` or `merge` wrote")->required();
+  merging->footer(
+      "Examples:\n"
+      "  ridgeline operations merge --output team.sqlite mine.sqlite yours.sqlite\n"
+      "  ridgeline operations merge --output all.sqlite times/*.sqlite");
+  merging->callback([options, into, &exit_code] {
+    auto table = OperationTable::open(*into);
+    exit_code = table ? merge_into(*table, *options) : fail(table.error(), kExitEntryFailed);
+  });
+}
+
+}  // namespace ridgeline::commands

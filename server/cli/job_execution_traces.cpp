@@ -1,0 +1,165 @@
+#include "cli/job_execution_traces.h"
+
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "app/jobs/job_files.h"
+#include "app/jobs/job_replay.h"
+#include "base/file.h"
+#include "base/result.h"
+#include "cli/exit_codes.h"
+#include "cli/job_replay.h"
+#include "cli/terminal.h"
+#include "ingest/execution_trace.h"
+#include "jobs/replay/executed_job.h"
+#include "jobs/replay/like_others.h"
+#include "protocol/shown_text.h"
+#include "report/export/chakra.h"
+#include "report/job_report.h"
+#include "step/changes/arguments.h"
+
+namespace ridgeline::commands {
+
+namespace {
+
+using communication::Job;
+using communication::RankRecord;
+using exports::NamedFile;
+
+constexpr std::string_view kSuffix = ".et";
+constexpr int kMostRank = 1'000'000;
+
+base::Result<std::vector<NamedFile>> traces_of(const Job& job, const std::vector<RankRecord>& aligned) {
+  const auto recordings = jobs::recordings_of(job);
+  if (!recordings) {
+    return recordings.error();
+  }
+  const auto graph = job_graph(job, aligned, *recordings, "");
+  return graph ? exports::chakra_traces(jobs::records_of(job), *graph)
+               : base::Result<std::vector<NamedFile>>(graph.error());
+}
+
+/// A folder with these files, or none.
+std::error_code write_folder(const std::string& folder, const std::vector<NamedFile>& files) {
+  namespace fs = std::filesystem;
+  const fs::path part = folder + "." + base::unique_suffix() + ".part";
+  std::error_code problem;
+  fs::create_directory(part, problem);
+  for (const NamedFile& file : files) {
+    if (!problem) {
+      problem = base::write_atomically(part / file.name, file.content, base::FileAccess::kUmask);
+    }
+  }
+  if (!problem) {
+    fs::rename(part, folder, problem);
+  }
+  if (!problem) {
+    return {};
+  }
+  std::error_code ignored;
+  fs::remove_all(part, ignored);
+  return problem;
+}
+
+/// The number before ".et"; nothing where there is none.
+std::optional<int> rank_of(std::string_view file) {
+  file.remove_suffix(kSuffix.size());
+  const std::size_t dot = file.rfind('.');
+  return dot == std::string_view::npos ? std::nullopt : whatif::whole_number_of(file.substr(dot + 1), 0, kMostRank);
+}
+
+base::Result<analysis::ExecutionTrace> trace_of(const std::string& file) {
+  const auto rank = is_execution_trace(file) ? rank_of(file) : std::nullopt;
+  if (!rank.has_value()) {
+    return base::error(file + " is not named as the execution trace of a rank: NAME.RANK.et, such as rank.0.et");
+  }
+  const auto bytes = base::read_text(file, jobs::kMostJobBytes);
+  if (!bytes) {
+    return bytes.error();
+  }
+  auto trace = imports::read_execution_trace(*bytes, *rank);
+  if (!trace) {
+    return base::error(file + ": " + trace.error().message());
+  }
+  return trace;
+}
+
+base::Result<cluster::ExecutedJob> executed(const std::vector<std::string>& files) {
+  std::vector<analysis::ExecutionTrace> traces;
+  for (const std::string& file : files) {
+    auto trace = trace_of(file);
+    if (!trace) {
+      return trace.error();
+    }
+    traces.push_back(std::move(*trace));
+  }
+  auto job = cluster::executed_job(traces);
+  if (!job) {
+    return job;
+  }
+  const auto replayed = cluster::replay(job->job);
+  if (!replayed) {
+    return replayed.error();
+  }
+  job->job.recorded_ns = replayed->step_ns;  // nothing else is known: intervals have no error of the replay
+  return job;
+}
+
+base::Result<std::string> replay_text(const std::vector<std::string>& files, const std::vector<std::string>& changes,
+                                      report::ShownWarnings shown) {
+  const auto job = executed(files);
+  if (!job) {
+    return job.error();
+  }
+  const auto replayed = jobs::replayed(job->job);
+  if (!replayed) {
+    return replayed.error();
+  }
+  const auto steps = changed_steps(job->job, changes);
+  if (!steps) {
+    return steps.error();
+  }
+  return report::text_replayed_traces(replayed->replay, job->job.ranks.size(), *steps, cluster::slowest_rank(job->job),
+                                      job->warnings, shown);
+}
+
+}  // namespace
+
+bool is_execution_trace(const std::string& file) { return file.ends_with(kSuffix); }
+
+int show_execution_traces(const std::vector<std::string>& files, const std::vector<std::string>& changes,
+                          const Output& output) {
+  if (output.format != "text") {
+    print_error("execution traces are shown with --format text: they do not have what the others need");
+    return kExitUsage;
+  }
+  const auto text = replay_text(files, changes, output.warnings);
+  if (text) {
+    return write_out(*text, output);
+  }
+  print_error(text.error().message());
+  return kExitUsage;
+}
+
+int write_execution_traces(const Job& job, const std::vector<RankRecord>& aligned, const std::string& folder) {
+  for (const std::string& warning : job.warnings) {
+    print_error(protocol::printable(warning));
+  }
+  const auto files = traces_of(job, aligned);
+  if (!files) {
+    print_error("no execution traces can be made of the job: " + files.error().message());
+    return kExitUsage;
+  }
+  const std::error_code problem = write_folder(folder, *files);
+  if (problem) {
+    print_error(fmt::format("cannot write {}: {}", folder, problem.message()));
+  }
+  return problem ? kExitEnvironment : kExitOk;
+}
+
+}  // namespace ridgeline::commands

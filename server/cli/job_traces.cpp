@@ -1,0 +1,54 @@
+#include "cli/job_traces.h"
+
+#include <filesystem>
+#include <regex>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cli/imported_trace.h"
+#include "cli/terminal.h"
+#include "jobs/replay/traced_job.h"
+
+namespace ridgeline::commands {
+
+namespace {
+
+/// The machine in the name that torch.profiler.tensorboard_trace_handler() gives a file: "HOST_PID.TIME.pt.trace.json".
+std::string host_in(const std::string& file) {
+  static const std::regex kName(R"(([^/]{1,255})_\d+\.\d+\.pt\.trace\.json(\.gz)?)");
+  const std::string name = std::filesystem::path(file).filename().string();
+  std::smatch parts;
+  return name.size() < 512 && std::regex_match(name, parts, kName) ? parts[1].str() : std::string();
+}
+
+}  // namespace
+
+base::Result<communication::Job, ExitCode> job_of_traces(const std::vector<std::string>& files) {
+  std::vector<cluster::RankTrace> traces;
+  communication::Job job;
+  for (const std::string& file : files) {
+    TraceOptions options;
+    options.trace = file;
+    auto rank = import_rank_or_report(options);
+    if (!rank) {
+      return rank.error();
+    }
+    traces.push_back({file, host_in(file), std::move(rank->traced), std::move(rank->input.runs.front().recording),
+                      rank->input.scope});
+  }
+  auto traced = cluster::traced_job(std::move(traces));
+  if (!traced) {
+    print_error(traced.error().message());
+    return ExitCode{kExitEntryFailed};
+  }
+  job.command = fmt::format("{} of torch.profiler", files.size() == 1 ? "a trace" : "traces");
+  job.warnings = std::move(traced->warnings);
+  job.profiler = "torch.profiler";
+  for (communication::RankRecord& record : traced->records) {
+    job.ranks.emplace_back().record = std::move(record);
+  }
+  return job;
+}
+
+}  // namespace ridgeline::commands

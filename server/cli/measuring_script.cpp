@@ -1,0 +1,64 @@
+#include "cli/measuring_script.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "worker/embedded_files.h"
+
+namespace ridgeline::commands {
+
+namespace {
+
+// Each imports only those before it.
+constexpr std::array<std::string_view, 6> kModules = {"timing",          "failure",        "operation_key",
+                                                      "operation_times", "machine_limits", "measure_elsewhere"};
+
+constexpr std::string_view kHead = R"(#!/usr/bin/env python3
+"""Times operations of PyTorch on this machine, and writes them as CSV: python3 THIS_FILE --output times.csv.
+Then, where Ridgeline is: ridgeline operations import times.csv --format operations.
+
+Made by `ridgeline operations plan`. Needs Python and torch. Of a model it knows the shapes of operations only.
+"""
+import json
+import sys
+import types
+
+PLAN = json.loads()";
+
+constexpr std::string_view kTail = R"()
+package = types.ModuleType("ridgeline_runner")
+package.__path__ = []
+sys.modules[package.__name__] = package
+for name, source in PLAN["modules"]:
+    module = types.ModuleType(f"ridgeline_runner.{name}")
+    module.__file__ = f"{name}.py"
+    sys.modules[module.__name__] = module
+    exec(compile(source, f"{name}.py", "exec"), module.__dict__)
+    setattr(package, name, module)
+sys.exit(sys.modules["ridgeline_runner.measure_elsewhere"].main(PLAN))
+)";
+
+std::string_view source_of(std::string_view module) {
+  const std::string path = "profiler/runner/ridgeline_runner/" + std::string(module) + ".py";
+  const auto files = worker::embedded_files();
+  const auto found = std::ranges::find(files, std::string_view(path), &base::EmbeddedFile::path);
+  return found == files.end() ? std::string_view() : found->content;
+}
+
+}  // namespace
+
+std::string measuring_script(const std::vector<std::string>& keys, double seconds) {
+  nlohmann::json modules = nlohmann::json::array();
+  for (const std::string_view module : kModules) {
+    modules.push_back({module, source_of(module)});
+  }
+  const nlohmann::json plan = {{"modules", std::move(modules)}, {"keys", keys}, {"seconds", seconds}};
+  constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
+  // JSON as a JSON text in ASCII, which is a literal of Python's too.
+  const std::string literal = nlohmann::json(plan.dump(-1, ' ', true, kReplace)).dump(-1, ' ', true, kReplace);
+  return std::string(kHead) + literal + std::string(kTail);
+}
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,212 @@
+#include "cli/options.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "app/profiling/code_names.h"
+#include "base/errno_text.h"
+#include "base/file.h"
+#include "cli/exit_codes.h"
+#include "cli/terminal.h"
+#include "protocol/worker_messages.h"
+
+namespace ridgeline::commands {
+
+namespace {
+
+int terminal_width() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+    return size.ws_col;
+  }
+  return report::TextOptions{}.width;
+}
+
+bool wants_color() {
+  // https://no-color.org
+  const char* no_color = std::getenv("NO_COLOR");  // NOLINT(concurrency-mt-unsafe): never written
+  return ::isatty(STDOUT_FILENO) != 0 && (no_color == nullptr || *no_color == '\0');
+}
+
+/// Why a file cannot be written there, found out without touching it; empty when it can, as far as can be seen.
+std::string output_problem(const std::string& file) {
+  namespace fs = std::filesystem;
+  std::error_code problem;
+  const fs::file_status status = fs::status(file, problem);
+  if (fs::is_directory(status)) {
+    return "cannot write " + file + ": it is a folder";
+  }
+  fs::path folder = fs::path(file).parent_path();
+  if (folder.empty()) {
+    folder = ".";
+  }
+  if (!fs::is_directory(folder, problem)) {
+    return "cannot write " + file + ": there is no folder " + folder.string();
+  }
+  // A regular file is replaced, which its folder has to allow; anything else is written to.
+  const std::string written = fs::exists(status) && !fs::is_regular_file(status) ? file : folder.string();
+  return ::access(written.c_str(), W_OK) == 0 ? "" : base::with_errno("cannot write " + file);
+}
+
+/// What was measured may have taken minutes: it is kept in a file of the temporary folder. A terminal gets no page of
+/// HTML that nobody asked it to show.
+int keep_elsewhere(const std::string& text, const std::string& problem) {
+  std::error_code no_folder;
+  std::string file = (std::filesystem::temp_directory_path(no_folder) / "ridgeline-output-XXXXXX").string();
+  const int descriptor = no_folder ? -1 : ::mkstemp(file.data());
+  const bool kept = descriptor >= 0 && !base::write_all(descriptor, text);
+  if (descriptor >= 0) {
+    ::close(descriptor);
+  }
+  print_error(problem + (kept ? ". The output is in " + file + " instead." : ""));
+  return kExitEnvironment;
+}
+
+/// To standard output, or to what is no regular file: a device or a pipe, such as /dev/null, must not be replaced.
+std::error_code write_to(const std::string& path, const std::string& text) {
+  const int file = path.empty() ? STDOUT_FILENO : ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file < 0) {
+    return {errno, std::generic_category()};
+  }
+  const std::error_code problem = base::write_all(file, text);
+  if (!path.empty()) {
+    ::close(file);
+  }
+  return problem;
+}
+
+}  // namespace
+
+CLI::Validator number_in(double low, double high) {
+  const std::string range = fmt::format("a number from {} to {}", low, high);
+  return {[=](const std::string& text) {
+            double value = std::nan("");
+            const bool good = CLI::detail::lexical_cast(text, value) && value >= low && value <= high;
+            return good ? std::string() : text + " is not " + range;
+          },
+          range};
+}
+
+void add_code_option(CLI::App& command, std::vector<std::string>& code) {
+  const auto problem = [](const std::string& name) {
+    const std::string found = profiling::code_name_problem(name);
+    return found.empty() ? found : found + ": name packages as `import` does, such as transformers,timm";
+  };
+  command
+      .add_option("--code", code,
+                  "Packages whose lines have figures of their own, beside the user's, such as transformers,timm")
+      ->delimiter(',')
+      ->expected(1, static_cast<int>(protocol::kMaxPackages))
+      ->check(CLI::Validator(problem, "PACKAGES"));
+}
+
+void add_place_options(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request) {
+  command.add_option("--python", request->python,
+                     "Interpreter with torch and the model's packages; default: .venv, VIRTUAL_ENV or python3");
+  command.add_option("--project-root", request->project_root,
+                     "Folder whose lines are the user's; default: the nearest project");
+  add_code_option(command, request->code);
+}
+
+void add_time_limit_option(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request) {
+  command
+      .add_option_function<int>(
+          "--time-limit", [request](int seconds) { request->time_limit = std::chrono::seconds(seconds); },
+          "Seconds after which the run is stopped")
+      ->check(CLI::Range(1, 86400))
+      ->default_str(std::to_string(request->time_limit.count()));
+}
+
+void add_device_option(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request) {
+  command.add_option("--device", request->device, "cpu: run on the CPU even where the code asks for CUDA")
+      ->check(CLI::IsMember({"cpu"}));
+}
+
+void add_measurement_options(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request) {
+  add_device_option(command, request);
+  add_place_options(command, request);
+  command.add_option("--time-budget", request->time_budget_seconds, "Seconds for timing the bare step")
+      ->check(number_in(0.1, 86400))
+      ->capture_default_str();
+  add_time_limit_option(command, request);
+  command
+      .add_option("--memory-limit", request->memory_limit_bytes,
+                  "Bytes that the step may use, such as 8GiB; default: 95 % of what is available")
+      ->transform(CLI::AsSizeValue(false));
+}
+
+void add_profile_options(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request) {
+  command.add_option("ENTRY", request->entry, "Python file that defines the three providers")->required();
+  command.add_option("--batch-sizes", request->batch_sizes, "Batch sizes to sample, such as 8,16,32; default: chosen")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 24));
+  command
+      .add_option("--check-sizes", request->check_sizes,
+                  "Further batch sizes to run, to check the predictions of the models")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 24));
+  add_measurement_options(command, request);
+  command
+      .add_option("--co2", request->co2_g_per_kwh,
+                  "Grams of CO2 that a kWh of the electricity emits: the report has those of the step")
+      ->check(number_in(0, 1e5));
+}
+
+void add_report_options(CLI::App& command, const std::shared_ptr<Output>& output) {
+  add_output_options(command, output, {"text", "json", "markdown", "html", "perfetto", "speedscope"});
+  add_warnings_option(command, output);
+}
+
+void add_warnings_option(CLI::App& command, const std::shared_ptr<Output>& output) {
+  command.add_flag_callback(
+      "--warnings", [output] { output->warnings = report::ShownWarnings::kAll; },
+      "Show every warning in a text, not only the one that matters most");
+}
+
+void add_output_options(CLI::App& command, const std::shared_ptr<Output>& output,
+                        const std::vector<std::string>& formats) {
+  command.add_option("--format", output->format, "Format of the output")
+      ->check(CLI::IsMember(formats))
+      ->capture_default_str();
+  add_file_option(command, "--output", output->file, "File to write to, instead of standard output");
+}
+
+void add_file_option(CLI::App& command, const std::string& name, std::string& file, const std::string& description) {
+  command.add_option(name, file, description)->check(CLI::Validator(output_problem, "FILE"));
+}
+
+report::TextOptions text_options(const Output& output) {
+  report::TextOptions text;
+  text.width = terminal_width();
+  text.color = output.file.empty() && wants_color();
+  text.warnings = output.warnings;
+  return text;
+}
+
+int write_out(const std::string& text, const Output& output) {
+  if (output.file.empty()) {
+    std::cout << std::flush;
+    if (const auto failed = write_to("", text)) {
+      print_error("cannot write to standard output: " + failed.message());
+      return kExitEnvironment;
+    }
+    return kExitOk;
+  }
+  std::error_code unknown;
+  const bool replaced =
+      !std::filesystem::exists(output.file, unknown) || std::filesystem::is_regular_file(output.file, unknown);
+  const auto failed =
+      replaced ? base::write_atomically(output.file, text, base::FileAccess::kUmask) : write_to(output.file, text);
+  return failed ? keep_elsewhere(text, "cannot write " + output.file + ": " + failed.message()) : kExitOk;
+}
+
+}  // namespace ridgeline::commands

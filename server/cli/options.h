@@ -1,0 +1,57 @@
+// Options that several commands have, each defined once.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/profiling/request.h"
+#include "report/text.h"
+
+namespace ridgeline::commands {
+
+/// A number from `low` to `high`. CLI::Range accepts text that is not a number.
+CLI::Validator number_in(double low, double high);
+
+/// --code: packages whose lines have figures of their own.
+void add_code_option(CLI::App& command, std::vector<std::string>& code);
+
+/// --python, --project-root and --code: where the user's code runs, and what of it has figures.
+void add_place_options(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request);
+
+/// --device.
+void add_device_option(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request);
+
+/// --time-limit.
+void add_time_limit_option(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request);
+
+/// How to measure: device, place, time and memory.
+void add_measurement_options(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request);
+
+/// All that says what to profile and how: ENTRY, the batch sizes, and how to measure.
+void add_profile_options(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request);
+
+/// --format and --output: how an answer is written, and where to.
+struct Output {
+  std::string format = "text";
+  std::string file;  ///< empty: standard output
+  report::ShownWarnings warnings = report::ShownWarnings::kFirst;
+};
+void add_output_options(CLI::App& command, const std::shared_ptr<Output>& output,
+                        const std::vector<std::string>& formats = {"text", "json"});
+/// `--warnings`: of answers that come with any.
+void add_warnings_option(CLI::App& command, const std::shared_ptr<Output>& output);
+/// For a profile, which has more formats, and warnings.
+void add_report_options(CLI::App& command, const std::shared_ptr<Output>& output);
+
+/// A file to write to; where that is not possible the command line is refused.
+void add_file_option(CLI::App& command, const std::string& name, std::string& file, const std::string& description);
+
+/// The terminal's width, and colour where it is wanted.
+report::TextOptions text_options(const Output& output);
+
+/// Writes the answer out. The exit code.
+int write_out(const std::string& text, const Output& output);
+
+}  // namespace ridgeline::commands

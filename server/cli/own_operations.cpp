@@ -1,0 +1,16 @@
+#include "cli/own_operations.h"
+
+#include "app/profiling/what_if.h"
+#include "worker/cache.h"
+
+namespace ridgeline::commands {
+
+base::Result<operations::OperationTable> own_operation_table() {
+  auto cache = worker::cache_folder();
+  if (!cache) {
+    return cache.error();
+  }
+  return operations::OperationTable::open(profiling::operation_table_path(*cache));
+}
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,291 @@
+#include "cli/predict.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "analysis/prediction/answers.h"
+#include "app/predict_changes.h"
+#include "app/profiling/batch_changes.h"
+#include "app/profiling/kept_profiles.h"
+#include "cli/experiments.h"
+#include "cli/imported_trace.h"
+#include "cli/options.h"
+#include "cli/predict_devices.h"
+#include "cli/profile_now.h"
+#include "cli/terminal.h"
+#include "report/make_fit.h"
+#include "report/prediction.h"
+
+namespace ridgeline::commands {
+
+namespace {
+
+struct PredictOptions {
+  std::shared_ptr<profiling::ProfileRequest> request = std::make_shared<profiling::ProfileRequest>();
+  std::shared_ptr<Output> output = std::make_shared<Output>();
+  int batch_size = 0;              ///< 0: not asked for
+  double throughput = 0;           ///< likewise
+  std::uint64_t memory_bytes = 0;  ///< likewise
+  double percent_of_maximum = 0;   ///< likewise
+  bool balanced = false;
+  bool fits = false;             ///< the question when there is no other
+  int make_fit = 0;              ///< another kind of question; 0: not asked for
+  std::uint64_t into_bytes = 0;  ///< with make_fit; 0: the capacity
+  bool refine = false;
+  double measure_seconds = 60;
+  DeviceQuestion other_devices;
+  std::string step_boundary;  ///< of a trace
+
+  analysis::Question question(std::uint64_t capacity_bytes) const {
+    if (batch_size > 0) {
+      return {analysis::Quantity::kBatchSize, static_cast<double>(batch_size)};
+    }
+    if (throughput > 0) {
+      return {analysis::Quantity::kThroughput, throughput};
+    }
+    if (percent_of_maximum > 0) {
+      return {analysis::Quantity::kThroughputShare, percent_of_maximum / 100};
+    }
+    if (balanced) {
+      return {analysis::Quantity::kBalance, 1};
+    }
+    return {analysis::Quantity::kMemory, static_cast<double>(memory_bytes > 0 ? memory_bytes : capacity_bytes)};
+  }
+};
+
+/// The changes' operations are captured and timed after the profile.
+base::Result<analysis::WhatIf, ExitCode> changes_predicted(const PredictOptions& options, EntryRuns& runs,
+                                                           const analysis::Environment& environment,
+                                                           profiling::WhatIfBase base,
+                                                           std::vector<protocol::ChangeRequest> requests) {
+  EntryExperiments runner(runs);
+  app::PredictedStep step{std::make_shared<const profiling::WhatIfBase>(std::move(base)), app::no_times(environment)};
+  step.measure_seconds = options.measure_seconds;
+  step.is_judged = false;  // the batch size is no change whose predictions other models were compared with
+  auto predicted = wait_for(runs.target(), app::predict_changes(runner, std::move(step), {std::move(requests)}, {}));
+  if (!predicted) {
+    return predicted.error();
+  }
+  return std::move(predicted->answer);
+}
+
+/// Nothing, with a warning, where it cannot be predicted.
+base::Result<std::optional<analysis::RefinedBatch>, ExitCode> refine(const PredictOptions& options, EntryRuns& runs,
+                                                                     const profiling::ProfileRun& made,
+                                                                     const analysis::Answer& answer) {
+  std::optional<analysis::RefinedBatch> refined;
+  if (!answer.batch.has_value()) {
+    return refined;
+  }
+  const int size = answer.batch->batch_size;
+  const auto found = changes_predicted(options, runs, made.profile.environment, profiling::what_if_base(made),
+                                       {profiling::batch_size_change(size)});
+  if (!found) {
+    return found.error();
+  }
+  refined = profiling::refined_batch(*found, size);
+  if (!refined.has_value()) {
+    warn(
+        fmt::format("A batch of {} cannot be predicted from its operations: {}.", size, found->changes.front().reason));
+  }
+  for (const std::string& warning : report::shown_warnings(found->warnings, options.output->warnings)) {
+    warn(warning);
+  }
+  return refined;
+}
+
+int run_make_fit(const PredictOptions& options, EntryRuns& runs) {
+  const auto made = profile_now(runs);
+  if (!made) {
+    return made.error().value;
+  }
+  profiling::WhatIfBase base = profiling::what_if_base(*made);
+  if (const auto problem = profiling::fit_problem(base); !problem.empty()) {
+    print_error(fmt::format("--make-fit is not answered for this step: {}.", problem));
+    return kExitUsage;
+  }
+  const int size = options.make_fit;
+  const auto found =
+      changes_predicted(options, runs, made->profile.environment, std::move(base), profiling::fitting_requests(size));
+  if (!found) {
+    return found.error().value;
+  }
+  const analysis::BatchPrediction fitted = analysis::predict_batch(analysis::make_predictor(made->profile), size);
+  const std::uint64_t limit = options.into_bytes > 0 ? options.into_bytes : made->profile.capacity_bytes;
+  const auto answer = profiling::make_fit(*found, size, limit, analysis::best_peak_bytes(fitted));
+  if (!answer.has_value()) {
+    print_error(
+        fmt::format("The memory of a batch of {} cannot be predicted: {}.", size, found->changes.back().reason));
+    return kExitEntryFailed;
+  }
+  return write_out(options.output->format == "json" ? report::json_make_fit(*answer)
+                                                    : report::text_make_fit(*answer, text_options(*options.output)),
+                   *options.output);
+}
+
+int run_batch_question(const PredictOptions& options, const profiling::Target& target, EntryRuns& runs) {
+  std::optional<profiling::StoredProfile> kept;
+  if (!options.refine) {
+    auto [found, warning] = profiling::find_kept_profile(*options.request, target);
+    warn(warning);
+    kept = std::move(found);
+  }
+  const bool stored = kept.has_value();
+  const std::int64_t now = profiling::seconds_since_1970();
+  std::optional<profiling::ProfileRun> made;
+  if (!stored) {
+    auto profiled = profile_now(runs);
+    if (!profiled) {
+      return profiled.error().value;
+    }
+    made = std::move(*profiled);
+    kept = profiling::StoredProfile{made->profile, now};
+  }
+  const analysis::Answer answer =
+      analysis::answer(analysis::make_predictor(kept->profile), options.question(kept->profile.capacity_bytes));
+  const report::Origin origin{stored, kept->created_s, std::max(std::int64_t{0}, now - kept->created_s)};
+  std::optional<analysis::RefinedBatch> refined;
+  if (options.refine) {
+    auto found = refine(options, runs, *made, answer);
+    if (!found) {
+      return found.error().value;
+    }
+    refined = *found;
+  }
+  return write_out(options.output->format == "json"
+                       ? report::json_prediction(answer, kept->profile, origin, refined)
+                       : report::text_prediction(answer, kept->profile, origin, text_options(*options.output), refined),
+                   *options.output);
+}
+
+int predict_trace(const PredictOptions& options) {
+  if (options.other_devices.devices.empty()) {
+    print_error(
+        "A trace has one batch size: it can be predicted for other devices, with --on-device, and changed, with "
+        "ridgeline what-if. Other batch sizes need an entry point.");
+    return kExitUsage;
+  }
+  TraceOptions trace;
+  trace.trace = options.request->entry;
+  trace.project_root = options.request->project_root;
+  trace.step_boundary = options.step_boundary;
+  return predict_devices_of_trace(trace, options.other_devices, *options.output);
+}
+
+int run(const PredictOptions& options) {
+  const DeviceQuestion& other = options.other_devices;
+  if (looks_like_trace(options.request->entry)) {
+    return predict_trace(options);
+  }
+  if (!other.recorded_on.empty() || other.recorded_batch_size > 0 || !options.step_boundary.empty()) {
+    print_error("--recorded-on, --recorded-batch-size and --step-boundary need a trace of torch.profiler.");
+    return kExitUsage;
+  }
+  const auto target = find_target_or_report(*options.request);
+  if (!target) {
+    return target.error().value;
+  }
+  EntryRuns runs(*options.request, *target);
+  if (!other.devices.empty()) {
+    return predict_devices(runs, other, *options.output);
+  }
+  if (options.make_fit > 0) {
+    return run_make_fit(options, runs);
+  }
+  return run_batch_question(options, *target, runs);
+}
+
+/// `asked` outlives the command.
+void add_other_devices(CLI::App& command, CLI::Option_group& question, DeviceQuestion& asked) {
+  CLI::Option* on = question.add_option(
+      "--on-device", asked.devices,
+      "The time of a step, or of a trace of torch.profiler with shapes, on another device, such as a100,h100,t4, or a "
+      "file that describes one; no profile is made");
+  on->delimiter(',')->expected(1, 64);
+  command.add_option("--price", asked.prices, "With --on-device: of the device, an hour; one for each device")
+      ->delimiter(',')
+      ->check(number_in(0, 1e9))
+      ->needs(on);
+  command.add_option("--dataset-size", asked.dataset_size, "With --on-device: samples of an epoch")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 50))
+      ->needs(on);
+  command
+      .add_option(
+          "--cluster", asked.cluster,
+          "With --on-device: also data-parallel, on 2, 4, ... and all ranks of this file; runs one step for its "
+          "gradients")
+      ->needs(on);
+  command
+      .add_option("--recorded-on", asked.recorded_on,
+                  "With --on-device and a trace: the GPU of the trace, such as a100, or a file that describes it, "
+                  "where the trace does not name one that is known")
+      ->needs(on);
+  command
+      .add_option("--recorded-batch-size", asked.recorded_batch_size,
+                  "With --on-device and a trace: the samples of its step")
+      ->check(CLI::Range(1, analysis::kMaxBatchSize))
+      ->needs(on);
+}
+
+}  // namespace
+
+void add_predict_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<PredictOptions>();
+  CLI::App* command =
+      app.add_subcommand("predict", "Predict throughput and memory at another batch size, or on another device.");
+  CLI::Option_group* question = command->add_option_group("Question", "What to predict: exactly one");
+  question->add_option("--batch-size", options->batch_size, "The throughput and memory of this batch size")
+      ->check(CLI::Range(1, analysis::kMaxBatchSize));
+  question
+      ->add_option("--throughput", options->throughput,
+                   "The smallest batch size with at least this many samples per second")
+      ->check(number_in(1e-9, 1e12));
+  question
+      ->add_option("--memory", options->memory_bytes,
+                   "The largest batch size that needs at most this much memory, such as 8GiB")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::PositiveNumber);
+  question
+      ->add_option("--of-maximum", options->percent_of_maximum,
+                   "The smallest batch size with at least this percentage of the greatest throughput")
+      ->check(number_in(0.1, 100));
+  question->add_flag("--fits", options->fits, "The largest batch size that fits into the memory of this device");
+  question->add_flag("--balanced", options->balanced,
+                     "The smallest batch size with as many bytes of activations as of weights");
+  CLI::Option* make_fit =
+      question
+          ->add_option("--make-fit", options->make_fit,
+                       "Which changes make this batch size fit into the memory of this device, and what they cost in "
+                       "time")
+          ->check(CLI::Range(1, analysis::kMaxBatchSize));
+  command->add_option("--into", options->into_bytes, "With --make-fit: into this much memory instead, such as 8GiB")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::PositiveNumber)
+      ->needs(make_fit);
+  add_other_devices(*command, *question, options->other_devices);
+  add_step_boundary_option(*command, options->step_boundary);
+  question->require_option(1);
+  command->add_flag("--refine", options->refine,
+                    "Also predict the batch size from operations that are timed at its shapes; profiles anew");
+  command
+      ->add_option("--measure-time", options->measure_seconds,
+                   "With --refine and --make-fit: seconds for timing operations that are not known yet")
+      ->check(number_in(1, 3600))
+      ->capture_default_str();
+  add_profile_options(*command, options->request);
+  add_output_options(*command, options->output);
+  add_warnings_option(*command, options->output);
+  command->footer(
+      "Examples:\n"
+      "  ridgeline predict entry.py --batch-size 64 --refine\n"
+      "  ridgeline predict entry.py --on-device a100,t4 --price 1.10,0.35");
+  command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,80 @@
+#include "cli/profile_now.h"
+
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include "app/profiling/entry_check.h"
+#include "app/profiling/kept_profiles.h"
+#include "app/profiling/ran_sources.h"
+#include "app/profiling/remaining_time.h"
+#include "app/profiling/run.h"
+#include "cli/failure_text.h"
+#include "cli/progress_line.h"
+#include "cli/terminal.h"
+
+namespace ridgeline::commands {
+
+base::Result<profiling::Target, ExitCode> find_target_or_report(const profiling::ProfileRequest& request) {
+  auto target = profiling::find_target(request);
+  if (!target) {
+    std::cerr << failure_text(target.error(), "");
+    return exit_code_of(target.error());
+  }
+  return std::move(*target);
+}
+
+base::Result<profiling::ProfileRun, ExitCode> profile_now(const profiling::ProfileRequest& request,
+                                                          const profiling::Target& target) {
+  EntryRuns runs(request, target);
+  return profile_now(runs);
+}
+
+base::Result<profiling::ProfileRun, ExitCode> profile_now(EntryRuns& runs) {
+  const profiling::ProfileRequest& request = runs.request();
+  const profiling::Target& target = runs.target();
+  if (const auto checked = profiling::check_entry(target, std::nullopt); !checked) {
+    std::cerr << failure_text(checked.error(), target.project_root);
+    return exit_code_of(checked.error());
+  }
+  const profiling::PlannedRun plan = profiling::plan_run(request, target);
+  const profiling::LastDuration last = profiling::last_duration(request, target);
+  warn(last.warning);
+  profiling::RemainingTime remaining(last.seconds);
+  ProgressLine line;
+  const auto show = [&](const protocol::Progress& step) {
+    line.show(step, remaining.of(step, profiling::RemainingTime::Clock::now()));
+  };
+  worker::Finished finished = runs.run(plan, show);
+  if (std::holds_alternative<worker::RunOutput>(finished.outcome)) {
+    show({"analyse", 0.95, "Analysing"});
+  }
+  const auto took = remaining.elapsed(profiling::RemainingTime::Clock::now());
+  auto run = profiling::analyse_run(std::move(finished), plan);
+  line.clear();
+  if (!run) {
+    std::cerr << failure_text(run.error(), target.project_root);
+    return exit_code_of(run.error());
+  }
+  const profiling::RanSources sources = profiling::ran_sources(run->profile, request.overlay, run->began);
+  profiling::add_line_texts(run->profile, sources.texts);
+  if (!request.keep) {
+    return std::move(*run);
+  }
+  std::string warning = profiling::keep_profile(*run, request, target, profiling::seconds_since_1970());
+  if (warning.empty() && took.has_value()) {
+    warning = profiling::keep_duration(request, target, *took);
+  }
+  warn(warning);
+  return std::move(*run);
+}
+
+void warn(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    print_error("warning: " + line);
+  }
+}
+
+}  // namespace ridgeline::commands

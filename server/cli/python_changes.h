@@ -1,0 +1,23 @@
+// Changes that the user wrote in Python: their files are run with the tasks of the step, and give what a change as JSON
+// has.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "cli/exit_codes.h"
+#include "cli/what_if_requests.h"
+#include "step/graph/graph.h"
+
+namespace ridgeline::commands {
+
+/// By the end of its name.
+bool is_python_change(std::string_view path);
+
+/// Runs each file of `wanted` that is one, in a process of `python` and for a minute at most; naming a file is the
+/// consent to run it. What is wrong is written to stderr.
+base::Result<void, ExitCode> make_python_changes(WantedChanges& wanted, const graph::Graph& graph,
+                                                 const std::string& python);
+
+}  // namespace ridgeline::commands

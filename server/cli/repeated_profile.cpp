@@ -1,0 +1,21 @@
+#include "cli/repeated_profile.h"
+
+#include <utility>
+
+#include "app/profiling/source_text.h"
+#include "source/entry_point.h"
+
+namespace ridgeline::commands {
+
+profiling::ProfileRequest for_comparison(profiling::ProfileRequest request, const profiling::Target& target) {
+  request.keep = false;
+  auto text = profiling::text_of(target.entry);
+  const auto tree = text ? source::SourceTree::parse(std::move(*text)) : std::nullopt;
+  const auto entry_point = tree ? source::find_entry_point(*tree) : std::nullopt;
+  if (entry_point && entry_point->batch_size.value && *entry_point->batch_size.value <= source::kMaxBatchSize) {
+    request.batch_sizes = {static_cast<int>(*entry_point->batch_size.value)};
+  }
+  return request;
+}
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,27 @@
+// What `ridgeline kernel --of` found, as text and as JSON (protocol/step_kernels.schema.json).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/values/profile.h"
+#include "cli/kernel_description.h"
+#include "operations/work/own_programs.h"
+
+namespace ridgeline::commands {
+
+struct StepKernel {
+  efficiency::ProgramCandidate candidate;
+  std::optional<MeasuredOperator> measured{};
+  std::string problem{};  ///< why it was not measured
+  std::string file{};     ///< that the operator was written to; empty: none
+
+  efficiency::TimedProgram timed() const;  ///< of what was measured
+};
+
+/// `kernels` are of operations of the profile.
+std::string step_kernels_text(const analysis::Profile& profile, const std::vector<StepKernel>& kernels);
+std::string step_kernels_json(const analysis::Profile& profile, const std::vector<StepKernel>& kernels);
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,72 @@
+#include "cli/suggestion.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/similarity.h"
+
+namespace ridgeline::commands {
+
+namespace {
+
+/// The nearest of the words, as a question; empty when one of them is the word itself, or none is near.
+std::string question(std::string_view word, const std::vector<std::string>& known, const std::string& prefix) {
+  double best = 0;
+  std::string_view nearest;
+  for (const std::string& one : known) {
+    if (const double alike = base::similarity(word, one); alike > best) {
+      best = alike;
+      nearest = one;
+    }
+  }
+  return best < base::kNearly || nearest == word ? "" : "Did you mean " + prefix + std::string(nearest) + "?";
+}
+
+std::vector<std::string> commands_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); })) {
+    names.push_back(command->get_name());
+  }
+  return names;
+}
+
+/// Also those of its groups, which CLI11 has as applications without a name.
+std::vector<std::string> options_of(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options([](const CLI::Option*) { return true; })) {
+    std::ranges::copy(option->get_lnames(), std::back_inserter(names));
+  }
+  for (const CLI::App* group : command.get_subcommands([](const CLI::App* one) { return one->get_name().empty(); })) {
+    std::ranges::copy(options_of(*group), std::back_inserter(names));
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string suggestion(const CLI::App& app, const std::vector<std::string>& arguments) {
+  if (arguments.empty()) {
+    return {};
+  }
+  const std::vector<std::string> commands = commands_of(app);
+  const auto command = std::ranges::find(commands, arguments.front());
+  if (command == commands.end()) {
+    return arguments.front().starts_with('-') ? "" : question(arguments.front(), commands, "ridgeline ");
+  }
+  const std::vector<std::string> options = options_of(*app.get_subcommand(*command));
+  for (const std::string_view argument : arguments) {
+    if (argument == "--") {
+      break;
+    }
+    if (!argument.starts_with("--")) {
+      continue;
+    }
+    const std::string_view name = argument.substr(2, argument.find('=') - 2);
+    if (std::string meant = question(name, options, "--"); !meant.empty()) {
+      return meant;
+    }
+  }
+  return {};
+}
+
+}  // namespace ridgeline::commands

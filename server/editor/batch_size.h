@@ -1,0 +1,38 @@
+// The batch size in the code: its value, the predictions for others, and the edit that writes one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/values/prediction.h"
+#include "base/result.h"
+#include "editor/snapshot.h"
+
+namespace ridgeline::methods {
+
+/// A batch size to offer.
+struct BatchSizeChoice {
+  std::string why;  ///< "largest that fits"
+  analysis::BatchPrediction batch;
+  bool recommended = false;
+};
+
+/// By batch size, each once: the largest that fits, enough throughput (the knee), the powers of two beside the one in
+/// the code, equal weights and activations. Leaves out what the models cannot predict, what does not fit, and the
+/// present one.
+std::vector<BatchSizeChoice> batch_size_choices(const Figures& figures, int now);
+
+/// The measured or predicted figures of the batch size in the code, where it is not the profiled one. Nothing without
+/// figures of the document's own.
+std::optional<analysis::BatchPrediction> other_batch_in_code(const Snapshot& snapshot);
+
+/// The number in the code; nothing when it is not a literal.
+std::optional<int> batch_size_in_code(const source::EntryPoint& entry_point);
+
+/// Changes only the characters of the literal; fails where there is none.
+base::Result<protocol::WorkspaceEdit> batch_size_edit(const session::Document& document, const SourceFacts& source,
+                                                      int batch_size);
+
+}  // namespace ridgeline::methods

@@ -1,0 +1,217 @@
+#include "editor/diagnostics.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "analysis/advice.h"
+#include "editor/batch_size.h"
+#include "editor/mistakes.h"
+#include "report/labels.h"
+#include "report/observation_text.h"
+
+namespace ridgeline::methods {
+
+namespace {
+
+using protocol::Diagnostic;
+using protocol::DiagnosticSeverity;
+
+constexpr const char* kSource = "ridgeline";
+
+bool is_own(const Entry& entry, const std::string& file) {
+  return file == entry.path ||
+         (file.starts_with(entry.project_root + "/") && file.find("/site-packages/") == std::string::npos);
+}
+
+/// Above the code where there is nothing better: the first provider's name, or the first line.
+protocol::Range entry_range(const Snapshot& snapshot) {
+  const auto& entry_point = snapshot.source->entry_point;
+  for (std::size_t i = 0; entry_point.has_value() && i < source::kProviderKinds; ++i) {
+    if (const auto& provider = entry_point->providers[i]) {
+      return snapshot.range(provider->name_span);
+    }
+  }
+  return snapshot.line_range(0);
+}
+
+/// The line of the text that ran, where it is now.
+std::optional<std::size_t> line_now(const Snapshot& snapshot, int line) {
+  const auto index = static_cast<std::size_t>(line - 1);
+  if (snapshot.failed_lines == nullptr) {
+    return index;
+  }
+  const auto& map = snapshot.failed_lines->current;
+  return index < map.size() ? map[index] : std::nullopt;
+}
+
+void add_failure(const Snapshot& snapshot, const Entry& entry, std::vector<Diagnostic>& diagnostics) {
+  const protocol::Failure& failure = *entry.failed;
+  const FailurePlace place = place_of(entry);
+  Diagnostic diagnostic;
+  diagnostic.range = entry_range(snapshot);
+  const bool here = place.path == snapshot.document.path();
+  if (here && place.line > 0) {
+    const auto line = line_now(snapshot, place.line);
+    if (!line.has_value()) {
+      return;  // the line was changed since: it may be fixed
+    }
+    diagnostic.range = snapshot.line_range(*line);
+  }
+  diagnostic.severity = static_cast<DiagnosticSeverity>(protocol::info_of(failure.kind).severity);
+  diagnostic.code = protocol::name_of(failure.kind);
+  diagnostic.source = kSource;
+  diagnostic.message = failure.message;
+  diagnostic.data = {{"stage", failure.stage}};
+  if (snapshot.client.diagnostics.related_information) {
+    for (const protocol::TraceFrame& frame : failure.frames) {
+      if (is_own(entry, frame.file) && frame.line > 0 &&
+          (!here || frame.line != place.line || frame.file != place.path)) {
+        const auto line = static_cast<std::uint32_t>(frame.line - 1);
+        diagnostic.related_information.push_back({{frame.file, {{line, 0}, {line + 1, 0}}},
+                                                  frame.function.empty() ? "called here" : "in " + frame.function});
+      }
+    }
+  }
+  diagnostics.push_back(std::move(diagnostic));
+}
+
+DiagnosticSeverity severity_of(analysis::AdviceKind kind) {
+  switch (kind) {
+    case analysis::AdviceKind::kWillNotFit:
+    case analysis::AdviceKind::kInputStarves:
+    case analysis::AdviceKind::kGradientNeverUsed:
+      return DiagnosticSeverity::kWarning;
+    default:
+      return DiagnosticSeverity::kInformation;
+  }
+}
+
+/// The range of a profiled line; absent where it is in another file, or was changed.
+std::optional<protocol::Range> range_of_line(const Snapshot& snapshot, const Figures& figures,
+                                             const analysis::Location& location) {
+  const auto line =
+      figures.path_of(location) == snapshot.document.path() ? snapshot.current_line(location.line) : std::nullopt;
+  return line.has_value() ? std::optional(snapshot.line_range(*line)) : std::nullopt;
+}
+
+std::optional<protocol::Range> range_of(const Snapshot& snapshot, const Figures& figures,
+                                        const analysis::Advice& advice) {
+  if (advice.location.file.empty()) {
+    const auto& entry_point = snapshot.source->entry_point;
+    return snapshot.document.path() == figures.profile().entry_path && entry_point.has_value() &&
+                   entry_point->batch_size.can_be_edited()
+               ? std::optional(snapshot.range(entry_point->batch_size.literal))
+               : std::nullopt;
+  }
+  return range_of_line(snapshot, figures, advice.location);
+}
+
+bool is_wanted(const Snapshot& snapshot, analysis::AdviceKind kind) {
+  return snapshot.settings->advice[static_cast<std::size_t>(kind)];
+}
+
+Diagnostic advised(const protocol::Range& range, analysis::AdviceKind kind, std::string message) {
+  Diagnostic diagnostic;
+  diagnostic.range = range;
+  diagnostic.severity = severity_of(kind);
+  diagnostic.code = analysis::kAdviceCodes[static_cast<std::size_t>(kind)];
+  diagnostic.source = kSource;
+  diagnostic.message = std::move(message);
+  return diagnostic;
+}
+
+/// Those observations that are about a line and say what to do: others are advice of their own.
+void add_observations(const Snapshot& snapshot, std::vector<Diagnostic>& diagnostics) {
+  constexpr auto kKind = analysis::AdviceKind::kLittleArithmetic;
+  const Figures* figures = snapshot.figures();
+  if (figures == nullptr || snapshot.entry->is_stale() || !is_wanted(snapshot, kKind)) {
+    return;
+  }
+  for (const report::LineObservation& one : report::line_observations(figures->profile(), figures->outlook())) {
+    if (const auto range = range_of_line(snapshot, *figures, one.location)) {
+      diagnostics.push_back(advised(*range, kKind, one.sentence));
+    }
+  }
+}
+
+void add_advice(const Snapshot& snapshot, std::vector<Diagnostic>& diagnostics) {
+  const Figures* figures = snapshot.figures();
+  if (figures == nullptr) {
+    return;
+  }
+  const auto& entry_point = snapshot.source->entry_point;
+  const bool is_entry = snapshot.document.path() == figures->profile().entry_path;
+  const int batch_size = (is_entry && entry_point.has_value() ? batch_size_in_code(*entry_point) : std::nullopt)
+                             .value_or(figures->profile().batch_size);
+  const bool stale = snapshot.entry->is_stale();
+  for (const analysis::Advice& advice : analysis::advise(figures->profile(), figures->predictor(), batch_size)) {
+    const bool of_models = advice.location.file.empty();
+    const auto range = range_of(snapshot, *figures, advice);
+    // What another batch size brings holds while it is being edited; what a line costs does not once code changed.
+    if (range.has_value() && is_wanted(snapshot, advice.kind) && (!stale || of_models)) {
+      diagnostics.push_back(advised(*range, advice.kind, report::advice_text(advice, figures->profile())));
+    }
+  }
+}
+
+/// Only where something of ours is missing because of it.
+void add_unparsed(const Snapshot& snapshot, std::vector<Diagnostic>& diagnostics) {
+  if (snapshot.source->parsed ||
+      (!snapshot.source->entry_point.has_value() && snapshot.file() == nullptr && snapshot.own == nullptr)) {
+    return;
+  }
+  Diagnostic diagnostic;
+  diagnostic.range = entry_range(snapshot);
+  diagnostic.severity = DiagnosticSeverity::kInformation;
+  diagnostic.code = "source-not-parsed";
+  diagnostic.source = kSource;
+  diagnostic.message = unparsed_message(snapshot.document);
+  diagnostics.push_back(std::move(diagnostic));
+}
+
+}  // namespace
+
+std::string unparsed_message(const session::Document& document) {
+  const std::string name = std::filesystem::path(document.path()).filename().string();
+  if (document.bytes().size() > source::kMaxTextBytes) {
+    return name + " is larger than " + std::to_string(source::kMaxTextBytes >> 20) +
+           " MiB. It is not parsed, and shows no figures.";
+  }
+  return name +
+         " could not be parsed: it took too long. Look for a bracket or a quote that is not closed. Until then, hovers "
+         "on "
+         "functions and classes show no figures; profiling, the figures on lines and the batch size still work.";
+}
+
+FailurePlace place_of(const Entry& entry) {
+  if (entry.failed.has_value()) {
+    const auto& frames = entry.failed->frames;
+    const auto innermost = std::find_if(frames.rbegin(), frames.rend(), [&](const protocol::TraceFrame& frame) {
+      return is_own(entry, frame.file) && frame.line > 0;
+    });
+    if (innermost != frames.rend()) {
+      return {innermost->file, innermost->line};
+    }
+  }
+  return {entry.path, 0};
+}
+
+std::vector<Diagnostic> diagnostics(const Snapshot& snapshot) {
+  const auto& failed = snapshot.failed;
+  std::vector<Diagnostic> diagnostics;
+  add_mistakes(snapshot, diagnostics);
+  add_unparsed(snapshot, diagnostics);
+  // A mistake that the text shows is reported above, even if the run found it too.
+  const auto is_same = [&](const Diagnostic& diagnostic) {
+    return diagnostic.code == protocol::name_of(failed->failed->kind);
+  };
+  if (failed != nullptr && failed->failed.has_value() && std::ranges::none_of(diagnostics, is_same)) {
+    add_failure(snapshot, *failed, diagnostics);
+  }
+  add_advice(snapshot, diagnostics);
+  add_observations(snapshot, diagnostics);
+  return diagnostics;
+}
+
+}  // namespace ridgeline::methods

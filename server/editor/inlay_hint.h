@@ -1,0 +1,14 @@
+// textDocument/inlayHint: time and memory at the end of costly lines.
+#pragma once
+
+#include <vector>
+
+#include "editor/parameters.h"
+#include "editor/snapshot.h"
+
+namespace ridgeline::methods {
+
+/// Hints of the lines in the range that take at least the threshold of the settings, of the time or of the peak.
+std::vector<protocol::InlayHint> inlay_hints(const Snapshot& snapshot, const RangeParams& params);
+
+}  // namespace ridgeline::methods

@@ -1,0 +1,40 @@
+// What a recorded job shows in an editor: its ranks, and the line that makes one of them slow.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/values/job_report.h"
+#include "base/result.h"
+#include "editor/figures.h"
+#include "editor/snapshot.h"
+#include "protocol/json_rpc.h"
+
+namespace ridgeline::methods {
+
+/// A line of a file of this machine that makes a rank of a job slow.
+struct SlowLine {
+  std::string path;
+  std::size_t line = 0;  ///< from 0
+  std::string text;      ///< of the line when the job was shown
+  std::string message;
+};
+
+struct ShownJob {
+  analysis::JobReport report;
+  std::optional<SlowLine> slow_line;  ///< absent: no rank is slow by one line, or its file is not here
+};
+
+/// The job in a file that `ridgeline run --job` wrote, replayed. Takes as long as the replay does. The error names the
+/// file.
+base::Result<ShownJob> shown_job(const std::string& path);
+
+/// The result of ridgeline/job: its figures in words.
+protocol::Json job_json(const ShownJob& job, const UriOf& uri_of);
+
+/// Adds the diagnostic of `slow` where it is a line of the document and still has its text.
+void add_slow_line(const Snapshot& snapshot, const SlowLine& slow, std::vector<protocol::Diagnostic>& diagnostics);
+
+}  // namespace ridgeline::methods

@@ -1,0 +1,77 @@
+#include "editor/open_report.h"
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "report/text.h"
+#include "worker/cache.h"
+
+namespace ridgeline::methods {
+
+namespace {
+
+/// The report, with the lines as they were when they ran.
+std::string report_of(const Figures& figures) {
+  const auto line_of = [&](const analysis::Location& place) -> std::optional<std::string> {
+    return std::string(figures.line_text(place));
+  };
+  return report::text_report(figures.profile(), figures.outlook(), line_of, {});
+}
+
+/// Its path. Takes as long as the disk does.
+base::Result<std::string> write_text(const std::string& file_name, const std::string& text) {
+  const base::Result<std::string> cache = worker::cache_folder();
+  if (!cache) {
+    return base::error("The report could not be written: " + cache.error().message());
+  }
+  const std::string folder = *cache + "/reports";
+  std::error_code problem;
+  std::filesystem::create_directories(folder, problem);
+  std::string path = folder + "/" + file_name;
+  std::ofstream out(path);
+  out << text;
+  if (problem || !out.flush()) {
+    return base::error("The report could not be written to " + folder + ".");
+  }
+  return path;
+}
+
+}  // namespace
+
+base::Task<session::Outcome> open_text(Workspace& workspace, Entries& entries, std::string file_name,
+                                       std::function<base::Result<std::string>()> make) {
+  const auto write = [file_name = std::move(file_name), make = std::move(make)]() -> base::Result<std::string> {
+    const auto text = make();
+    return text ? write_text(file_name, *text) : text;
+  };
+  auto task = workspace.while_open(entries.read_files(write));
+  const base::Result<std::string> written = co_await std::move(task);
+  if (!written) {
+    co_return protocol::ResponseError{protocol::error_code::kRequestFailed, written.error().message()};
+  }
+  session::Session& session = workspace.session();
+  const std::string where = session.uri_of(*written);
+  if (session.capabilities().window.show_document) {
+    session.request("window/showDocument", {{"uri", where}});
+  }
+  co_return protocol::Json{{"uri", where}};
+}
+
+base::Task<session::Outcome> open_report(Workspace& workspace, Entries& entries, std::string uri) {
+  const auto path = workspace.session().path_of(uri);
+  const auto entry = path.has_value() ? entries.find(*path) : nullptr;
+  if (entry == nullptr || entry->figures == nullptr) {
+    co_return protocol::ResponseError{protocol::error_code::kRequestFailed,
+                                      "There is no profile of this file. Run ridgeline.profile first."};
+  }
+  const std::string name =
+      std::filesystem::path(entry->path).stem().string() + "-" + entry->figures->profile().id + ".txt";
+  auto opening = open_text(workspace, entries, name,
+                           [figures = entry->figures] { return base::Result<std::string>(report_of(*figures)); });
+  co_return co_await std::move(opening);
+}
+
+}  // namespace ridgeline::methods

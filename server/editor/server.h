@@ -1,0 +1,73 @@
+// The server: what all sessions share, and the table of its methods.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "base/lifetime.h"
+#include "editor/batch_size_writer.h"
+#include "editor/entries.h"
+#include "editor/profiling_flow.h"
+#include "editor/trials.h"
+#include "editor/what_if_flow.h"
+#include "editor/workspace.h"
+#include "lsp/session/method_table.h"
+#include "lsp/session/session.h"
+
+namespace ridgeline::methods {
+
+/// Outlives its sessions. Lives on the loop.
+class Server : public session::SessionListener {
+ public:
+  explicit Server(boost::asio::io_context& loop);
+
+  /// For the sessions; refers to this server.
+  const session::Service& service() const { return service_; }
+  /// Ends the profiles and their worker, and what is read of texts, so that the loop can run out of work.
+  void stop() {
+    trial_timer_.cancel();
+    entries_.stop();
+    thread_.stop();
+  }
+
+  void initialized(session::Session& session) override;
+  void ended(session::Session& session) override;
+  void document_opened(session::Session& session, const session::Document& document) override;
+  void document_changed(session::Session& session, const session::Document& document,
+                        std::span<const session::ByteEdit> edits) override;
+  void document_saved(session::Session& session, const session::Document& document) override;
+  void document_closed(session::Session& session, const session::Document& document) override;
+  void configuration_changed(session::Session& session) override;
+
+ private:
+  struct Client {
+    Client(session::Session& session, Entries& entries, SourceThread& thread)
+        : workspace(session, entries, thread), writer(workspace) {}
+    Workspace workspace;
+    BatchSizeWriter writer;
+  };
+
+  Client& client_of(session::Session& session);
+  void files_changed(session::Session& session, const protocol::Json& params);
+  Trials::Ports trial_ports();
+  base::Task<void> decide_trial_of(Trials::Document document, std::function<void(TrialDecision)> decided);
+  std::optional<TrialDecision> decision_on(const Trials::Document& document, const std::function<bool()>& has_consent);
+
+  session::Service service_;
+  SourceThread thread_;
+  std::map<std::uint64_t, std::unique_ptr<Client>> clients_;  ///< by the session's id
+  Entries entries_;
+  ProfilingFlow flow_;
+  WhatIfFlow what_if_;
+  boost::asio::steady_timer trial_timer_;
+  Trials trials_;
+  base::Lifetime lifetime_;
+};
+
+}  // namespace ridgeline::methods

@@ -1,0 +1,19 @@
+// ridgeline/status: what a user who wonders would like to know.
+#pragma once
+
+#include <string>
+
+#include "base/task.h"
+#include "editor/entries.h"
+#include "editor/workspace.h"
+#include "protocol/json_rpc.h"
+
+namespace ridgeline::methods {
+
+/// ridgeline/status, without its target.
+protocol::Json status_json(const session::Session& session, const Entries& entries);
+
+/// Its target: where a profile of the file would lead, or the problem.
+base::Task<protocol::Json> target_json(Workspace& workspace, Entries& entries, std::string path);
+
+}  // namespace ridgeline::methods

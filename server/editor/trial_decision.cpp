@@ -1,0 +1,57 @@
+#include "editor/trial_decision.h"
+
+#include <optional>
+
+#include "analysis/prediction/predictor.h"
+#include "analysis/prediction/trial.h"
+#include "editor/batch_size.h"
+
+namespace ridgeline::methods {
+
+namespace {
+
+using Kind = TrialDecision::Kind;
+
+}  // namespace
+
+TrialDecision decide_trial(const TrialQuestion& question) {
+  if (!question.settings.tries_batch_sizes()) {
+    return {};
+  }
+  if (question.is_busy) {
+    return {Kind::kLater};
+  }
+  const Entry* entry = question.entry;
+  if (entry == nullptr || entry->figures == nullptr || question.entry_point == nullptr) {
+    return {};
+  }
+  const Figures& figures = *entry->figures;
+  const std::optional<int> size = batch_size_in_code(*question.entry_point);
+  TrialDecision decision{Kind::kNothing, size.value_or(0), "", figures.profile().id};
+  if (!size.has_value()) {
+    return decision;
+  }
+  if (entry->active.has_value()) {
+    decision.kind = Kind::kLater;
+    return decision;
+  }
+  analysis::BatchPrediction batch = analysis::predict_batch(figures.predictor(), *size);
+  if (batch.measured.has_value() || batch.failed.has_value()) {
+    return decision;
+  }
+  if (entry->is_stale() || !figures.differs_in_batch_size_only(entry->path, question.text)) {
+    decision.kind = Kind::kRefused;
+    decision.why = "batch size " + std::to_string(*size) + " is not tried: other code has changed since the profile";
+    return decision;
+  }
+  analysis::add_reserved(figures.predictor(), batch);
+  if (auto why = analysis::why_not_tried(figures.profile(), batch, question.available_bytes)) {
+    decision.kind = Kind::kRefused;
+    decision.why = std::move(*why);
+  } else if (question.has_consent()) {
+    decision.kind = Kind::kTry;
+  }
+  return decision;
+}
+
+}  // namespace ridgeline::methods

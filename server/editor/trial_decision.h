@@ -1,0 +1,41 @@
+// Whether the batch size that a user has settled on is run in the background. Pure.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "editor/entries.h"
+#include "editor/settings.h"
+#include "source/entry_point.h"
+
+namespace ridgeline::methods {
+
+struct TrialDecision {
+  enum class Kind : std::uint8_t {
+    kNothing,  ///< nothing to try: it is measured, or may not run
+    kLater,    ///< not while the text is being edited or the file is profiled
+    kRefused,  ///< it stays predicted: `why`
+    kTry
+  };
+  Kind kind = Kind::kNothing;
+  int batch_size = 0;
+  std::string why{};
+  std::string profile_id{};       ///< whose figures it is about; empty: there are none
+  std::function<void()> start{};  ///< of kTry: begins the trial; decide_trial() leaves it to its caller
+};
+
+/// The state when the text has not been edited for long enough.
+struct TrialQuestion {
+  const Settings& settings;
+  const Entry* entry = nullptr;                     ///< the document as an entry; null: it is none
+  const std::string& text;                          ///< of the document
+  const source::EntryPoint* entry_point = nullptr;  ///< of that text; null: there is none
+  bool is_busy = false;                             ///< the text is being parsed, or an edit of ours is pending
+  std::uint64_t available_bytes = 0;                ///< of memory, now
+  std::function<bool()> has_consent{};              ///< to running the entry's code. Does not ask the user. Called last
+};
+
+TrialDecision decide_trial(const TrialQuestion& question);
+
+}  // namespace ridgeline::methods

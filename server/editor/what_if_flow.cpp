@@ -1,0 +1,382 @@
+#include "editor/what_if_flow.h"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "app/predict_changes.h"
+#include "app/profiling/other_devices.h"
+#include "app/profiling/source_text.h"
+#include "base/path.h"
+#include "editor/progress_bar.h"
+#include "source/change_edits.h"
+#include "step/changes/change_table.h"
+
+namespace ridgeline::methods {
+
+namespace {
+
+using protocol::ChangeRequest;
+using protocol::Experiment;
+using protocol::FailureKind;
+
+constexpr double kMeasureSeconds = 60;
+constexpr double kTrySeconds = 5;
+
+profiling::RunFailure failure(FailureKind kind, std::string message) {
+  return {protocol::failure_of(kind, "what-if", std::move(message)), ""};
+}
+
+analysis::ChangeAnswer unknown_row(const ChangeRequest& change) {
+  return {.change = change,
+          .title = whatif::title_of(change),
+          .takes = whatif::takes_of(change),
+          .reason = {},
+          .can_be_tried = true};
+}
+
+}  // namespace
+
+/// One request, and the experiments that it runs.
+struct WhatIfFlow::Asking final : app::ExperimentRunner {
+  Asking(Entries& entries_, Workspace& workspace_, profiling::Target target_)
+      : entries(entries_),
+        workspace(workspace_),
+        request(workspace_.settings().request(target_.entry)),
+        target(std::move(target_)) {}
+
+  base::Task<profiling::ExperimentOutcome> run(Experiment experiment) override;
+  base::Task<void> off_loop(std::function<void()> work) override;
+  std::string cache() const override { return target.cache; }
+
+  Entries& entries;
+  Workspace& workspace;
+  profiling::ProfileRequest request;
+  profiling::Target target;
+  std::shared_ptr<Known> known{};
+  std::shared_ptr<ProgressBar> bar{};
+  profiling::ProfileQueue::Ticket ticket = 0;  ///< of the run that goes on
+  bool is_cancelled = false;
+};
+
+base::Task<profiling::ExperimentOutcome> WhatIfFlow::Asking::run(Experiment experiment) {
+  if (is_cancelled) {
+    co_return failure(FailureKind::kCancelled, "It was cancelled.");
+  }
+  ticket = entries.new_ticket();
+  bar->restart();
+  const bool vouches = editor_vouches(workspace.session().client().options);
+  const auto show = [weak = std::weak_ptr(bar)](const protocol::Progress& step) {
+    if (const auto shown = weak.lock()) {
+      shown->show(step);
+    }
+  };
+  auto running =
+      workspace.while_open(entries.experiment(ticket, request, target, vouches, std::move(experiment), show));
+  co_return co_await std::move(running);
+}
+
+base::Task<void> WhatIfFlow::Asking::off_loop(std::function<void()> work) {
+  const auto called = [work = std::move(work)] {
+    work();
+    return true;
+  };
+  auto working = workspace.while_open(entries.compute(called));
+  co_await std::move(working);
+}
+
+std::string WhatIfFlow::entry_of(const Workspace& workspace, const std::string& uri) const {
+  const std::string path = workspace.session().path_of(uri).value_or(uri);
+  const auto entry = entries_.for_file(path);
+  return entry == nullptr ? path : entry->path;
+}
+
+std::shared_ptr<WhatIfFlow::Known> WhatIfFlow::known(const std::string& path) {
+  const auto entry = entries_.find(path);
+  if (entry == nullptr || entry->figures == nullptr || entry->figures->made().what_if == nullptr || entry->is_stale() ||
+      entry->batch_size_changed) {
+    drop(path);
+    return nullptr;
+  }
+  drop_older(*entry);
+  std::shared_ptr<Known>& known = known_[path];
+  if (known == nullptr) {
+    known = std::make_shared<Known>(Known{entry->figures, {}});
+  }
+  return known;
+}
+
+void WhatIfFlow::drop(const std::string& path) {
+  const auto of = known_.find(path);
+  if (of == known_.end()) {
+    return;
+  }
+  Before before{of->second->figures, {}};
+  for (const auto& [change, row] : of->second->rows) {
+    if (!row.edits.empty()) {
+      before.changes.push_back({row.answer, row.edits});
+    }
+  }
+  if (!before.changes.empty()) {
+    before_[path] = std::move(before);
+  }
+  known_.erase(of);
+}
+
+void WhatIfFlow::drop_older(const Entry& entry) {
+  const auto of = known_.find(entry.path);
+  if (of != known_.end() && of->second->figures->made().what_if != entry.figures->made().what_if) {
+    drop(entry.path);
+  }
+}
+
+std::optional<AppliedChange> WhatIfFlow::applied(const Entry& entry) {
+  if (entry.figures == nullptr) {
+    return std::nullopt;
+  }
+  drop_older(entry);
+  const auto before = before_.find(entry.path);
+  return before == before_.end()
+             ? std::nullopt
+             : applied_change(*before->second.figures, before->second.changes, *entry.figures, entry.path);
+}
+
+void WhatIfFlow::saved(const std::string& path) {
+  std::vector<std::string> of_project;
+  for (const auto& [known, of] : known_) {
+    const auto entry = entries_.find(known);
+    if (entry == nullptr || base::is_below(path, entry->project_root)) {
+      of_project.push_back(known);
+    }
+  }
+  std::ranges::for_each(of_project, [&](const std::string& known) { drop(known); });
+}
+
+base::Task<WhatIfFlow::Ready> WhatIfFlow::prepare(Workspace& workspace, std::string path, protocol::Json params,
+                                                  session::CancelToken cancel) {
+  auto configured = workspace.configured();
+  co_await std::move(configured);
+  if (const auto entry = entries_.find(path); entry != nullptr && entry->is_script) {
+    co_return failure(FailureKind::kProviderMissing, std::string(base::file_name(path)) +
+                                                         " was profiled as a script. What changes bring is known of an "
+                                                         "entry file with providers: write one for its model.");
+  }
+  if (known(path) == nullptr) {
+    auto profiled = profiling_.profile(workspace, workspace.session().uri_of(path), {}, cancel);
+    const ProfileEnd end = co_await std::move(profiled);
+    if (!end) {
+      co_return end.error();
+    }
+    path = (*end)->path;
+  }
+  auto found = workspace.while_open(entries_.find_target(workspace.settings().request(path)));
+  auto target = co_await std::move(found);
+  if (!target) {
+    co_return std::move(target).error();
+  }
+  auto consent = profiling_.has_consent(
+      workspace, *target,
+      "Predicting and trying changes runs the code of " + target->entry + " with " + target->interpreter.path + ".");
+  if (!co_await std::move(consent)) {
+    co_return not_trusted(*target);
+  }
+  auto asking = std::make_shared<Asking>(entries_, workspace, *target);
+  const auto open_texts = workspace.open_texts(target->project_root);
+  auto unsaved = workspace.while_open(entries_.read_files([open_texts] { return profiling::unsaved_of(open_texts); }));
+  asking->request.overlay = co_await std::move(unsaved);
+  asking->known = known(path);
+  if (asking->known == nullptr) {
+    co_return failure(FailureKind::kSuperseded, "The code has changed meanwhile. Ask again.");
+  }
+  const auto stop = [this, weak = std::weak_ptr(asking)] {
+    if (const auto stopped = weak.lock()) {
+      stopped->is_cancelled = true;
+      entries_.cancel_experiment(stopped->ticket);
+    }
+  };
+  asking->bar = std::make_shared<ProgressBar>(workspace.session(), params,
+                                              "What if: " + std::string(base::file_name(path)), stop);
+  cancel.on_cancel(stop);
+  co_return asking;
+}
+
+base::Task<base::Result<void, profiling::RunFailure>> WhatIfFlow::predict(std::shared_ptr<Asking> asking,
+                                                                          std::vector<ChangeRequest> changes,
+                                                                          ShowPart show) {
+  Known& known = *asking->known;
+  const auto& base = known.figures->made().what_if;
+  const analysis::Environment& environment = known.figures->profile().environment;
+  app::PredictedStep step{base, app::no_times(environment), {}, kMeasureSeconds};
+  app::ShowFirst show_row;
+  if (show) {
+    show_row = [base, show = std::move(show)](const analysis::ChangeAnswer& row) {
+      analysis::WhatIf part = base->answer;
+      part.changes = {row};
+      show(part);
+    };
+  }
+  auto predicting = app::predict_changes(*asking, std::move(step), {changes}, std::move(show_row));
+  auto predicted = co_await std::move(predicting);
+  if (!predicted) {
+    co_return predicted.error();
+  }
+  analysis::WhatIf& answer = predicted->answer;
+  const auto of_step = static_cast<std::ptrdiff_t>(base->answer.warnings.size());
+  const std::vector<std::string> warnings(answer.warnings.begin() + of_step, answer.warnings.end());
+  for (analysis::ChangeAnswer& row : answer.changes) {
+    const ChangeRequest change = row.change;
+    Row& of_change = known.rows[change];
+    row.tried = of_change.answer.tried;
+    row.not_tried = of_change.answer.not_tried;
+    of_change = {std::move(row), predicted->is_whole, warnings};
+  }
+  auto writing = write(asking, changes);
+  co_await std::move(writing);
+  known.calibration_models = answer.calibration_models;
+  known.calibration_level = answer.calibration_level;
+  known.operations_measured += answer.operations_measured;
+  known.operations = std::max(known.operations, answer.operations);
+  co_return base::Result<void, profiling::RunFailure>();
+}
+
+base::Task<void> WhatIfFlow::write(std::shared_ptr<Asking> asking, std::vector<ChangeRequest> changes) {
+  const auto entry = entries_.find(asking->request.entry);
+  const FileFigures* const file = entry == nullptr ? nullptr : entry->figures->file(entry->path);
+  if (file == nullptr || file->text == nullptr) {
+    co_return;
+  }
+  const auto make = [changes, text = *file->text, device = entry->figures->profile().environment.device] {
+    std::vector<std::vector<source::TextEdit>> edits(changes.size());
+    if (const auto tree = source::SourceTree::parse(text)) {
+      for (std::size_t i = 0; i < changes.size(); ++i) {
+        if (auto made = source::change_edits(*tree, changes[i], device)) {
+          edits[i] = std::move(*made);
+        }
+      }
+    }
+    return edits;
+  };
+  auto making = asking->workspace.while_open(entries_.compute(make));
+  std::vector<std::vector<source::TextEdit>> edits = co_await std::move(making);
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    Row& row = asking->known->rows.at(changes[i]);
+    row.answer.can_be_written = !edits[i].empty();
+    row.edits = std::move(edits[i]);
+  }
+}
+
+std::vector<WrittenChange> WhatIfFlow::written(const std::string& path) {
+  std::vector<WrittenChange> changes;
+  if (const auto of = known_.contains(path) ? known(path) : nullptr) {
+    for (const auto& [change, row] : of->rows) {
+      if (!row.edits.empty() && pays(row.answer)) {
+        changes.push_back({row.answer, row.edits});
+      }
+    }
+  }
+  std::ranges::stable_sort(changes, std::greater{},
+                           [](const WrittenChange& one) { return known_speed_up(one.answer).value; });
+  return changes;
+}
+
+base::Task<WhatIfEnd> WhatIfFlow::ask(Workspace& workspace, std::string uri, std::vector<ChangeRequest> changes,
+                                      protocol::Json params, ShowPart show, session::CancelToken cancel) {
+  const std::string path = entry_of(workspace, uri);
+  std::vector<ChangeRequest> missing;
+  const auto find_missing = [&](const Known& known) {
+    missing.clear();
+    std::ranges::copy_if(changes, std::back_inserter(missing), [&](const ChangeRequest& change) {
+      const auto row = known.rows.find(change);
+      return row == known.rows.end() || !row->second.is_known;
+    });
+  };
+  std::shared_ptr<Known> of = known(path);
+  if (of != nullptr) {
+    find_missing(*of);
+  }
+  if (of == nullptr || !missing.empty()) {
+    auto preparing = prepare(workspace, path, std::move(params), cancel);
+    const Ready asking = co_await std::move(preparing);
+    if (!asking) {
+      co_return asking.error();
+    }
+    of = (*asking)->known;
+    find_missing(*of);
+    if (!missing.empty()) {
+      auto predicting = predict(*asking, missing, std::move(show));
+      if (const auto predicted = co_await std::move(predicting); !predicted) {
+        co_return predicted.error();
+      }
+    }
+  }
+  analysis::WhatIf answer = of->figures->made().what_if->answer;
+  for (const ChangeRequest& change : changes) {
+    const Row& row = of->rows.at(change);
+    answer.changes.push_back(row.answer);
+    for (const std::string& warning : row.warnings) {
+      if (std::ranges::find(answer.warnings, warning) == answer.warnings.end()) {
+        answer.warnings.push_back(warning);
+      }
+    }
+  }
+  answer.operations = of->operations;
+  answer.operations_measured = of->operations_measured;
+  answer.calibration_models = of->calibration_models;
+  answer.calibration_level = of->calibration_level;
+  answer.try_seconds = profiling::seconds_to_try(answer, kTrySeconds);
+  profiling::sort_by_gain(answer);
+  co_return answer;
+}
+
+base::Task<ListedEnd> WhatIfFlow::list_sizes(Workspace& workspace, std::string uri, bool for_cuda,
+                                             protocol::Json params, session::CancelToken cancel) {
+  auto preparing = prepare(workspace, entry_of(workspace, uri), std::move(params), cancel);
+  const Ready asking = co_await std::move(preparing);
+  if (!asking) {
+    co_return asking.error();
+  }
+  const int batch_size = (*asking)->known->figures->made().what_if->answer.batch_size;
+  auto capturing = (*asking)->run(
+      {.kind = Experiment::Kind::kCapture, .changes = profiling::larger_batches(batch_size), .for_cuda = for_cuda});
+  profiling::ExperimentOutcome findings = co_await std::move(capturing);
+  if (!findings) {
+    co_return findings.error();
+  }
+  if (findings->captured.empty() || !findings->captured.front().step) {
+    co_return failure(FailureKind::kException, "The operations of the step cannot be listed.");
+  }
+  co_return ListedSizes{(*asking)->target.entry, (*asking)->target.cache, std::move(findings->captured)};
+}
+
+base::Task<WhatIfEnd> WhatIfFlow::attempt(Workspace& workspace, std::string uri, ChangeRequest change,
+                                          protocol::Json params, session::CancelToken cancel) {
+  auto preparing = prepare(workspace, entry_of(workspace, uri), std::move(params), cancel);
+  const Ready asking = co_await std::move(preparing);
+  if (!asking) {
+    co_return asking.error();
+  }
+  auto trying = (*asking)->run({.kind = Experiment::Kind::kTry, .changes = {change}, .seconds = kTrySeconds});
+  const profiling::ExperimentOutcome findings = co_await std::move(trying);
+  if (!findings) {
+    co_return findings.error();
+  }
+  Known& of = *(*asking)->known;
+  Row& known = of.rows.try_emplace(change, Row{unknown_row(change)}).first->second;
+  analysis::WhatIf answer = of.figures->made().what_if->answer;
+  answer.changes = {known.answer};
+  answer.changes.front().tried.reset();
+  answer.changes.front().not_tried.clear();
+  profiling::add_trials(answer, {change}, findings->tried);
+  if (analysis::ChangeAnswer& row = answer.changes.front(); !row.tried.has_value() && row.not_tried.empty()) {
+    row.not_tried = findings->ended_early.has_value() ? findings->ended_early->message : "it did not come to its end";
+  }
+  known.answer = answer.changes.front();
+  auto writing = write(*asking, {change});
+  co_await std::move(writing);
+  answer.changes = {known.answer};
+  co_return answer;
+}
+
+}  // namespace ridgeline::methods

@@ -1,0 +1,107 @@
+// ridgeline/whatIf and ridgeline/try: from consent to the answer, and what is known of each entry until it changes.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/values/what_if.h"
+#include "app/profiling/what_if.h"
+#include "base/result.h"
+#include "base/task.h"
+#include "editor/applied_change.h"
+#include "editor/change_actions.h"
+#include "editor/profiling_flow.h"
+#include "editor/workspace.h"
+#include "lsp/session/cancel.h"
+
+namespace ridgeline::methods {
+
+using WhatIfEnd = base::Result<analysis::WhatIf, profiling::RunFailure>;
+
+/// The operations of an entry's step, at its batch size first, then at larger ones.
+struct ListedSizes {
+  std::string entry_path;
+  std::string cache;
+  std::vector<protocol::Captured> captured;
+};
+using ListedEnd = base::Result<ListedSizes, profiling::RunFailure>;
+
+/// Lives on the loop, as long as the server. Answers come from the last profile of an entry that was made in this
+/// process, with the texts that ran: without one, or after an edit, the entry is profiled first.
+class WhatIfFlow {
+ public:
+  WhatIfFlow(Entries& entries, ProfilingFlow& profiling) : entries_(entries), profiling_(profiling) {}
+
+  /// Called with an answer that has one row.
+  using ShowPart = std::function<void(const analysis::WhatIf&)>;
+
+  /// Predicts `changes`, each a row. What is known already is answered without running anything. `uri`: an entry file,
+  /// or a file of its profile. `params`: of the request; they may hold a progress token. `show`, where
+  /// it is given, is called with the first answers as they come.
+  base::Task<WhatIfEnd> ask(Workspace& workspace, std::string uri, std::vector<protocol::ChangeRequest> changes,
+                            protocol::Json params, ShowPart show, session::CancelToken cancel);
+  /// Runs the changed step in turns with the unchanged one: the answer has the row of `change` only, with what was
+  /// predicted for it before.
+  base::Task<WhatIfEnd> attempt(Workspace& workspace, std::string uri, protocol::ChangeRequest change,
+                                protocol::Json params, session::CancelToken cancel);
+  /// Lists what a prediction for other devices needs, GPUs or processors; nothing is computed.
+  base::Task<ListedEnd> list_sizes(Workspace& workspace, std::string uri, bool for_cuda, protocol::Json params,
+                                   session::CancelToken cancel);
+  /// What is known of the entry file at `path` to pay, and can be written; best first.
+  std::vector<WrittenChange> written(const std::string& path);
+  /// What brought the entry's last profile, if it is the one of before with a change written that was asked about.
+  std::optional<AppliedChange> applied(const Entry& entry);
+  /// A file was saved: what is known of entries of its project is dropped.
+  void saved(const std::string& path);
+
+ private:
+  struct Row {
+    analysis::ChangeAnswer answer;
+    bool is_known = false;                  ///< predicted, or known not to apply; else only tried
+    std::vector<std::string> warnings{};    ///< what is said of its prediction
+    std::vector<source::TextEdit> edits{};  ///< of the text of the entry file that ran; empty: it cannot be written
+  };
+  /// What is known of an entry as it was profiled.
+  struct Known {
+    std::shared_ptr<const Figures> figures;
+    std::map<protocol::ChangeRequest, Row> rows;
+    int operations = 0;           ///< distinct ones, in all steps
+    int operations_measured = 0;  ///< of those, timed for these rows
+    int calibration_models = 0;   ///< as analysis::WhatIf has them
+    double calibration_level = 0;
+  };
+  /// What was known of an entry before it changed.
+  struct Before {
+    std::shared_ptr<const Figures> figures;
+    std::vector<WrittenChange> changes;
+  };
+  struct Asking;
+  using Ready = base::Result<std::shared_ptr<Asking>, profiling::RunFailure>;
+
+  /// Drops what is known, but for what it says of changes that can be written.
+  void drop(const std::string& entry);
+  /// Does the same if what is known is about another profile than the entry's.
+  void drop_older(const Entry& entry);
+  std::string entry_of(const Workspace& workspace, const std::string& uri) const;
+  /// What is known of an entry whose figures are of the present texts; null: it has to be profiled first.
+  std::shared_ptr<Known> known(const std::string& entry);
+  base::Task<Ready> prepare(Workspace& workspace, std::string entry, protocol::Json params,
+                            session::CancelToken cancel);
+  /// Adds the rows of `changes` to what is known; the failure when nothing was found.
+  base::Task<base::Result<void, profiling::RunFailure>> predict(std::shared_ptr<Asking> asking,
+                                                                std::vector<protocol::ChangeRequest> changes,
+                                                                ShowPart show);
+  /// Finds the edits of the rows of `changes`.
+  base::Task<void> write(std::shared_ptr<Asking> asking, std::vector<protocol::ChangeRequest> changes);
+
+  Entries& entries_;
+  ProfilingFlow& profiling_;
+  std::map<std::string, std::shared_ptr<Known>> known_;  ///< by the entry's path
+  std::map<std::string, Before> before_;                 ///< by the entry's path
+};
+
+}  // namespace ridgeline::methods

@@ -1,0 +1,28 @@
+// What a collective takes of the network by its bytes, from those that a job recorded.
+//
+// dPRO (MLSys 2022), section 5.1: t_sync(s), from the communication operations of the recording.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+
+#include "jobs/network/cluster_file.h"
+#include "jobs/replay/recorded_job.h"
+#include "protocol/communication.h"
+
+namespace ridgeline::cluster {
+
+/// What the recording does not tell: where a kind had one size, or all of a step were on their way at
+/// once, all of its time is taken for transfer, or for latency.
+enum class Unsplit : std::uint8_t { kTransfer, kLatency };
+
+/// By kind, of those that took time: least squares of relative errors. Collectives that were on their way at once share
+/// the network, and count together. Of all-reduces, RecordedJob::measured_all_reduce where it is known.
+std::map<communication::Kind, TransferTime> transfer_times(const RecordedJob& job, Unsplit unsplit);
+
+/// The same of what `ridgeline network` measured of all-reduces; nothing where their sizes do not tell it.
+std::optional<TransferTime> measured_time(std::span<const AllReduceTime> all_reduces);
+
+}  // namespace ridgeline::cluster

@@ -1,0 +1,32 @@
+// The first message of a connection over TCP, which any process of the machine can open: the token.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "lsp/transport/transport.h"
+
+namespace ridgeline::session {
+
+/// Compares in a time that depends on the lengths alone.
+bool same_secret(std::string_view left, std::string_view right);
+
+struct AuthenticationLimits {
+  std::chrono::milliseconds time{5000};
+  std::size_t bytes = std::size_t{64} << 10U;
+};
+
+/// Waits for `ridgeline/authenticate` with the token, as a request, which is answered with null, or as a notification.
+/// Then calls `on_success` with the connection, which has not been read any further. Anything else, or nothing in time,
+/// closes the connection and calls `on_refusal` with the reason. Either is called once, from the loop or by what this
+/// returns: it ends the waiting at once, and does nothing when that is over.
+std::function<void()> authenticate(boost::asio::io_context& loop, std::shared_ptr<transport::Transport> connection,
+                                   std::string token, AuthenticationLimits limits,
+                                   std::function<void(std::shared_ptr<transport::Transport>)> on_success,
+                                   std::function<void(std::string)> on_refusal);
+
+}  // namespace ridgeline::session

@@ -1,0 +1,21 @@
+// What a progress and its session share.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "lsp/session/progress.h"
+
+namespace ridgeline::session {
+
+struct Progress::State {
+  enum class Stage : std::uint8_t { kAsked, kShown, kEnded };
+
+  std::weak_ptr<Session> session;
+  protocol::ProgressToken token;
+  Stage stage = Stage::kAsked;
+  protocol::WorkDoneProgressBegin begin;  ///< kept up to date: what is shown when the client allows it late
+  std::function<void()> on_cancel;
+};
+
+}  // namespace ridgeline::session

@@ -1,0 +1,411 @@
+#include "operations/device/operation_work.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "operations/device/matrix_work.h"
+
+namespace ridgeline::hardware {
+
+namespace {
+
+/// What is written besides what is read.
+enum class Result : std::uint8_t {
+  kBroadcast,  ///< a new tensor of the shape that its inputs are broadcast to; in place: the first one
+  kFirst,      ///< a new tensor like the first one
+  kSecond,     ///< likewise, like the second one
+  kReduced,    ///< little: one element by row of the last dimension at most
+  kLists,      ///< in place or new: all tensors of the first list
+  kAllLists,   ///< in place, all lists but the second one: gradients are only read (fused optimizers)
+  kSum,        ///< a new tensor of all inputs
+  kGathered,   ///< rows of the first one by the second one's indices: as many are read as are written
+  kPicked,     ///< little: of the first one as many elements are read as the second one has
+  kSpread,     ///< a new tensor like the second one, which is not read
+  kScattered,  ///< a new tensor whose size stands in the arguments: only what is read is known
+  kOnly,       ///< nothing is read: the first tensor, or what the sizes in the first argument say, is filled
+  kPooled,     ///< windows of the last two dimensions: of arguments kernel, stride and padding from the second on
+  kNothing,
+};
+
+struct Operator {
+  std::string_view name;
+  OperationKind kind;
+  double flops;  ///< by element of the largest tensor
+  Result result;
+};
+
+constexpr auto kElementwise = OperationKind::kElementwise;
+constexpr auto kReduction = OperationKind::kReduction;
+constexpr auto kData = OperationKind::kData;
+constexpr auto kView = OperationKind::kView;
+
+// Without "aten::" and the underscore of in-place variants. Operations by element: those of the formulas in torch's
+// documentation of each operator.
+constexpr std::array kOperators = {
+    Operator{"add", kElementwise, 1, Result::kBroadcast},
+    Operator{"sub", kElementwise, 1, Result::kBroadcast},
+    Operator{"rsub", kElementwise, 1, Result::kBroadcast},
+    Operator{"mul", kElementwise, 1, Result::kBroadcast},
+    Operator{"div", kElementwise, 1, Result::kBroadcast},
+    Operator{"floor_divide", kElementwise, 1, Result::kBroadcast},
+    Operator{"remainder", kElementwise, 1, Result::kBroadcast},
+    Operator{"pow", kElementwise, 1, Result::kBroadcast},
+    Operator{"addcmul", kElementwise, 3, Result::kBroadcast},
+    Operator{"addcdiv", kElementwise, 3, Result::kBroadcast},
+    Operator{"lerp", kElementwise, 3, Result::kBroadcast},
+    Operator{"maximum", kElementwise, 1, Result::kBroadcast},
+    Operator{"minimum", kElementwise, 1, Result::kBroadcast},
+    Operator{"where", kElementwise, 1, Result::kBroadcast},
+    Operator{"eq", kElementwise, 1, Result::kBroadcast},
+    Operator{"ne", kElementwise, 1, Result::kBroadcast},
+    Operator{"lt", kElementwise, 1, Result::kBroadcast},
+    Operator{"le", kElementwise, 1, Result::kBroadcast},
+    Operator{"gt", kElementwise, 1, Result::kBroadcast},
+    Operator{"ge", kElementwise, 1, Result::kBroadcast},
+    Operator{"bitwise_and", kElementwise, 1, Result::kBroadcast},
+    Operator{"bitwise_or", kElementwise, 1, Result::kBroadcast},
+    Operator{"bitwise_not", kElementwise, 1, Result::kBroadcast},
+    Operator{"logical_and", kElementwise, 1, Result::kBroadcast},
+    Operator{"logical_not", kElementwise, 1, Result::kBroadcast},
+    Operator{"masked_fill", kElementwise, 1, Result::kFirst},
+    Operator{"neg", kElementwise, 1, Result::kFirst},
+    Operator{"abs", kElementwise, 1, Result::kFirst},
+    Operator{"sign", kElementwise, 1, Result::kFirst},
+    Operator{"sqrt", kElementwise, 1, Result::kFirst},
+    Operator{"rsqrt", kElementwise, 2, Result::kFirst},
+    Operator{"reciprocal", kElementwise, 1, Result::kFirst},
+    Operator{"exp", kElementwise, 1, Result::kFirst},
+    Operator{"log", kElementwise, 1, Result::kFirst},
+    Operator{"log1p", kElementwise, 1, Result::kFirst},
+    Operator{"sin", kElementwise, 1, Result::kFirst},
+    Operator{"cos", kElementwise, 1, Result::kFirst},
+    Operator{"erf", kElementwise, 1, Result::kFirst},
+    Operator{"tanh", kElementwise, 1, Result::kFirst},
+    Operator{"sigmoid", kElementwise, 3, Result::kFirst},
+    Operator{"relu", kElementwise, 1, Result::kFirst},
+    Operator{"leaky_relu", kElementwise, 2, Result::kFirst},
+    Operator{"elu", kElementwise, 3, Result::kFirst},
+    Operator{"gelu", kElementwise, 5, Result::kFirst},
+    Operator{"silu", kElementwise, 4, Result::kFirst},
+    Operator{"hardtanh", kElementwise, 2, Result::kFirst},
+    Operator{"softplus", kElementwise, 3, Result::kFirst},
+    Operator{"clamp", kElementwise, 2, Result::kFirst},
+    Operator{"clamp_min", kElementwise, 1, Result::kFirst},
+    Operator{"tanh_backward", kElementwise, 3, Result::kBroadcast},
+    Operator{"sigmoid_backward", kElementwise, 3, Result::kBroadcast},
+    Operator{"threshold_backward", kElementwise, 1, Result::kBroadcast},
+    Operator{"leaky_relu_backward", kElementwise, 2, Result::kBroadcast},
+    Operator{"elu_backward", kElementwise, 3, Result::kBroadcast},
+    Operator{"gelu_backward", kElementwise, 10, Result::kBroadcast},
+    Operator{"silu_backward", kElementwise, 6, Result::kBroadcast},
+    Operator{"hardtanh_backward", kElementwise, 2, Result::kBroadcast},
+    Operator{"native_dropout", kElementwise, 2, Result::kFirst},
+    Operator{"native_dropout_backward", kElementwise, 2, Result::kBroadcast},
+    Operator{"binary_cross_entropy_with_logits", kElementwise, 5, Result::kReduced},
+    Operator{"mse_loss", kElementwise, 3, Result::kReduced},
+    Operator{"mse_loss_backward", kElementwise, 3, Result::kBroadcast},
+    Operator{"smooth_l1_loss", kElementwise, 5, Result::kReduced},
+    Operator{"smooth_l1_loss_backward", kElementwise, 5, Result::kBroadcast},
+    Operator{"_foreach_add", kElementwise, 1, Result::kLists},
+    Operator{"_foreach_sub", kElementwise, 1, Result::kLists},
+    Operator{"_foreach_mul", kElementwise, 1, Result::kLists},
+    Operator{"_foreach_div", kElementwise, 1, Result::kLists},
+    Operator{"_foreach_lerp", kElementwise, 3, Result::kLists},
+    Operator{"_foreach_addcmul", kElementwise, 3, Result::kLists},
+    Operator{"_foreach_addcdiv", kElementwise, 3, Result::kLists},
+    Operator{"_foreach_sqrt", kElementwise, 1, Result::kLists},
+    Operator{"_foreach_neg", kElementwise, 1, Result::kLists},
+    Operator{"_foreach_norm", kReduction, 2, Result::kReduced},
+    Operator{"_fused_adam", kElementwise, 12, Result::kAllLists},
+    Operator{"_fused_adamw", kElementwise, 12, Result::kAllLists},
+    Operator{"_fused_sgd", kElementwise, 4, Result::kAllLists},
+    Operator{"sum", kReduction, 1, Result::kReduced},
+    Operator{"mean", kReduction, 1, Result::kReduced},
+    Operator{"amax", kReduction, 1, Result::kReduced},
+    Operator{"max", kReduction, 1, Result::kReduced},
+    Operator{"min", kReduction, 1, Result::kReduced},
+    Operator{"argmax", kReduction, 1, Result::kReduced},
+    Operator{"aminmax", kReduction, 2, Result::kReduced},
+    Operator{"topk", kReduction, 1, Result::kReduced},
+    Operator{"prod", kReduction, 1, Result::kReduced},
+    Operator{"all", kReduction, 1, Result::kReduced},
+    Operator{"any", kReduction, 1, Result::kReduced},
+    Operator{"var", kReduction, 3, Result::kReduced},
+    Operator{"linalg_vector_norm", kReduction, 2, Result::kReduced},
+    Operator{"logsumexp", kReduction, 2, Result::kReduced},
+    Operator{"cumsum", kReduction, 1, Result::kFirst},
+    Operator{"_softmax", kReduction, 4, Result::kFirst},
+    Operator{"_safe_softmax", kReduction, 4, Result::kFirst},
+    Operator{"_log_softmax", kReduction, 4, Result::kFirst},
+    Operator{"_softmax_backward_data", kReduction, 4, Result::kFirst},
+    Operator{"_log_softmax_backward_data", kReduction, 4, Result::kFirst},
+    Operator{"nll_loss_forward", kReduction, 0, Result::kPicked},
+    Operator{"nll_loss_backward", kReduction, 0, Result::kSpread},
+    Operator{"native_layer_norm", kReduction, 7, Result::kFirst},
+    Operator{"native_layer_norm_backward", kReduction, 12, Result::kFirst},
+    Operator{"native_group_norm", kReduction, 7, Result::kFirst},
+    Operator{"native_group_norm_backward", kReduction, 12, Result::kFirst},
+    Operator{"native_batch_norm", kReduction, 7, Result::kFirst},
+    Operator{"native_batch_norm_backward", kReduction, 12, Result::kFirst},
+    Operator{"cudnn_batch_norm", kReduction, 7, Result::kFirst},
+    Operator{"cudnn_batch_norm_backward", kReduction, 12, Result::kFirst},
+    Operator{"_native_batch_norm_legit", kReduction, 7, Result::kFirst},
+    Operator{"_fused_rms_norm", kReduction, 4, Result::kFirst},
+    Operator{"max_pool2d_with_indices", kReduction, 1, Result::kPooled},
+    Operator{"max_pool2d_with_indices_backward", kReduction, 0, Result::kSecond},
+    Operator{"avg_pool2d", kReduction, 1, Result::kPooled},
+    Operator{"avg_pool2d_backward", kReduction, 1, Result::kSecond},
+    Operator{"avg_pool3d", kReduction, 1, Result::kNothing},
+    Operator{"avg_pool3d_backward", kReduction, 1, Result::kSecond},
+    Operator{"_adaptive_avg_pool2d", kReduction, 1, Result::kNothing},
+    Operator{"_adaptive_avg_pool2d_backward", kReduction, 1, Result::kSecond},
+    Operator{"clone", kData, 0, Result::kFirst},
+    Operator{"copy", kData, 0, Result::kNothing},
+    Operator{"_to_copy", kData, 0, Result::kFirst},
+    Operator{"contiguous", kData, 0, Result::kFirst},
+    Operator{"cat", kData, 0, Result::kSum},
+    Operator{"stack", kData, 0, Result::kSum},
+    Operator{"tril", kData, 0, Result::kFirst},
+    Operator{"triu", kData, 0, Result::kFirst},
+    Operator{"flip", kData, 0, Result::kFirst},
+    Operator{"roll", kData, 0, Result::kFirst},
+    Operator{"embedding", kData, 0, Result::kGathered},
+    Operator{"index_select", kData, 0, Result::kGathered},
+    Operator{"embedding_dense_backward", kData, 0, Result::kScattered},
+    Operator{"select_backward", kData, 0, Result::kScattered},
+    Operator{"upsample_nearest2d", kData, 0, Result::kScattered},
+    Operator{"upsample_nearest2d_backward", kData, 0, Result::kScattered},
+    Operator{"slice_backward", kData, 0, Result::kScattered},
+    Operator{"zero", kData, 0, Result::kOnly},
+    Operator{"fill", kData, 0, Result::kOnly},
+    Operator{"zeros", kData, 0, Result::kOnly},
+    Operator{"ones", kData, 0, Result::kOnly},
+    Operator{"full", kData, 0, Result::kOnly},
+    Operator{"zeros_like", kData, 0, Result::kOnly},
+    Operator{"ones_like", kData, 0, Result::kOnly},
+    Operator{"full_like", kData, 0, Result::kOnly},
+    Operator{"new_zeros", kData, 0, Result::kScattered},
+    Operator{"detach", kView, 0, Result::kNothing},
+    Operator{"view", kView, 0, Result::kNothing},
+    Operator{"_unsafe_view", kView, 0, Result::kNothing},
+    Operator{"_reshape_alias", kView, 0, Result::kNothing},
+    Operator{"as_strided", kView, 0, Result::kNothing},
+    Operator{"alias", kView, 0, Result::kNothing},
+    Operator{"t", kView, 0, Result::kNothing},
+    Operator{"transpose", kView, 0, Result::kNothing},
+    Operator{"permute", kView, 0, Result::kNothing},
+    Operator{"expand", kView, 0, Result::kNothing},
+    Operator{"squeeze", kView, 0, Result::kNothing},
+    Operator{"unsqueeze", kView, 0, Result::kNothing},
+    Operator{"select", kView, 0, Result::kNothing},
+    Operator{"slice", kView, 0, Result::kNothing},
+    Operator{"split", kView, 0, Result::kNothing},
+    Operator{"split_with_sizes", kView, 0, Result::kNothing},
+    Operator{"unbind", kView, 0, Result::kNothing},
+    Operator{"empty", kView, 0, Result::kNothing},
+    Operator{"empty_like", kView, 0, Result::kNothing},
+    Operator{"empty_strided", kView, 0, Result::kNothing},
+    Operator{"new_empty", kView, 0, Result::kNothing},
+    Operator{"new_empty_strided", kView, 0, Result::kNothing},
+    Operator{"lift_fresh", kView, 0, Result::kNothing},
+};
+
+double bytes_of(const std::vector<const TensorShape*>& tensors) {
+  double bytes = 0;
+  for (const TensorShape* tensor : tensors) {
+    bytes += tensor->bytes();
+  }
+  return bytes;
+}
+
+double elements_of(const Argument& list) {
+  double elements = 0;
+  if (const auto* items = list.list()) {
+    for (const Argument& item : *items) {
+      elements += item.tensor() == nullptr ? 0 : item.tensor()->elements();
+    }
+  }
+  return elements;
+}
+
+/// As many elements as all of them broadcast together have.
+double broadcast_elements(const std::vector<const TensorShape*>& tensors) {
+  std::vector<std::int64_t> sizes;  // from the last dimension
+  for (const TensorShape* tensor : tensors) {
+    for (std::size_t i = 0; i < tensor->sizes.size(); ++i) {
+      const std::int64_t size = tensor->sizes[tensor->sizes.size() - 1 - i];
+      if (i == sizes.size()) {
+        sizes.push_back(size);
+      } else if (sizes[i] == 1) {
+        sizes[i] = size;
+      }
+    }
+  }
+  double elements = 1;
+  for (const std::int64_t size : sizes) {
+    elements *= static_cast<double>(size);
+  }
+  return elements;
+}
+
+double largest(const std::vector<const TensorShape*>& tensors) {
+  double most = 0;
+  for (const TensorShape* tensor : tensors) {
+    most = std::max(most, tensor->elements());
+  }
+  return most;
+}
+
+double product_of(const std::vector<std::int64_t>& sizes) {
+  double product = sizes.empty() ? 0 : 1;
+  for (const std::int64_t size : sizes) {
+    product *= static_cast<double>(size);
+  }
+  return product;
+}
+
+/// Bytes of an element of the result: of "d:bfloat16" among the keywords, or of the first tensor.
+double result_bytes(const OperationCall& call, const TensorShape* first) {
+  for (const auto& [name, argument] : call.keywords) {
+    const auto* text = std::get_if<std::string>(&argument.value);
+    if (name == "dtype" && text != nullptr && text->starts_with("d:")) {
+      return dtype_bytes(std::string_view(*text).substr(2));
+    }
+  }
+  return first == nullptr ? 4 : dtype_bytes(first->dtype);
+}
+
+struct Moved {
+  double elements = 0;  ///< that are worked on
+  double read = 0;
+  double written = 0;
+};
+
+Moved moved_by_lists(const Operator& operation, const OperationCall& call,
+                     const std::vector<const TensorShape*>& tensors) {
+  const double first = elements_of(call.argument(0));
+  double written = first;
+  for (std::size_t i = 2; operation.result == Result::kAllLists && i < call.arguments.size(); ++i) {
+    written += elements_of(call.argument(i));
+  }
+  return {first, bytes_of(tensors), written * (tensors.empty() ? 4 : dtype_bytes(tensors[0]->dtype))};
+}
+
+/// Embeddings and index_select: the table is read as far as it is written.
+Moved moved_by_gather(const OperationCall& call) {
+  const TensorShape* table = call.argument(0).tensor();
+  const TensorShape* indices = nullptr;
+  for (const std::size_t at : {std::size_t{1}, std::size_t{2}}) {
+    indices = indices == nullptr ? call.argument(at).tensor() : indices;
+  }
+  if (table == nullptr || indices == nullptr || table->sizes.empty()) {
+    return {};
+  }
+  const double row = table->elements() / std::max(1.0, static_cast<double>(table->sizes[0]));
+  const double rows = indices->elements() * row * dtype_bytes(table->dtype);
+  return {0, rows + indices->bytes(), rows};
+}
+
+/// avg_pool2d and max_pool2d_with_indices, which also writes an index of 8 bytes for each element.
+Moved moved_by_pooling(const Operator& operation, const OperationCall& call) {
+  const TensorShape* input = call.argument(0).tensor();
+  const std::vector<std::int64_t> kernel = call.argument(1).numbers();
+  if (input == nullptr || input->sizes.size() < 2 || kernel.empty()) {
+    return {};
+  }
+  const auto at = [](const std::vector<std::int64_t>& values, std::size_t index, std::int64_t otherwise) {
+    return values.empty() ? otherwise : values[std::min(index, values.size() - 1)];
+  };
+  double output = input->elements();
+  double window = 1;
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+    const std::int64_t size = input->sizes[input->sizes.size() - 2 + i];
+    const std::int64_t reach = std::max<std::int64_t>(1, at(kernel, i, 1));
+    const std::int64_t step = std::max<std::int64_t>(1, at(call.argument(2).numbers(), i, reach));
+    const std::int64_t padded = size + 2 * at(call.argument(3).numbers(), i, 0);
+    const std::int64_t places = padded < reach ? 0 : (padded - reach) / step + 1;
+    output *= static_cast<double>(places) / std::max(1.0, static_cast<double>(size));
+    window *= static_cast<double>(reach);
+  }
+  const double index = operation.name.starts_with("max") ? 8 : 0;
+  return {output * window, input->bytes(), output * (dtype_bytes(input->dtype) + index)};
+}
+
+Moved moved_by(const Operator& operation, const OperationCall& call, const std::vector<const TensorShape*>& tensors) {
+  const TensorShape* first = tensors.empty() ? nullptr : tensors[0];
+  const double size = result_bytes(call, first);
+  const double read = bytes_of(tensors);
+  const double most = largest(tensors);
+  switch (operation.result) {
+    case Result::kBroadcast:
+      return {broadcast_elements(tensors), read, broadcast_elements(tensors) * size};
+    case Result::kFirst:
+      return {most, read, first == nullptr ? 0 : first->elements() * size};
+    case Result::kSecond:
+      return {most, read, tensors.size() < 2 ? 0 : tensors[1]->bytes()};
+    case Result::kPicked:
+      return tensors.size() < 2 ? Moved{most, read, 0}
+                                : Moved{most, tensors[1]->elements() * size + tensors[1]->bytes(), 0};
+    case Result::kSpread:
+      return tensors.size() < 2 ? Moved{most, read, 0} : Moved{most, read - tensors[1]->bytes(), tensors[1]->bytes()};
+    case Result::kLists:
+    case Result::kAllLists:
+      return moved_by_lists(operation, call, tensors);
+    case Result::kSum:
+      return {0, read, read};
+    case Result::kGathered:
+      return moved_by_gather(call);
+    case Result::kOnly:
+      return {0, 0, first == nullptr ? product_of(call.argument(0).numbers()) * size : first->bytes()};
+    case Result::kPooled:
+      return moved_by_pooling(operation, call);
+    case Result::kReduced:
+    case Result::kScattered:
+    case Result::kNothing:
+      break;
+  }
+  return {most, operation.kind == kView ? 0 : read, 0};
+}
+
+/// "aten::add_" is "add": in place, and "aten::__and__" stays.
+std::string_view base_name(std::string_view operation) {
+  operation.remove_prefix(std::string_view("aten::").size());
+  if (operation.size() > 1 && operation.ends_with('_') && !operation.ends_with("__")) {
+    operation.remove_suffix(1);
+  }
+  return operation;
+}
+
+}  // namespace
+
+std::optional<OperationWork> work_of(const OperationCall& call) {
+  if (!call.operation.starts_with("aten::")) {
+    return std::nullopt;
+  }
+  const std::string_view name = base_name(call.operation);
+  if (is_matrix_operator(name)) {
+    return matrix_work(name, call);
+  }
+  const auto* const found = std::ranges::find(kOperators, name, &Operator::name);
+  if (found == kOperators.end()) {
+    return std::nullopt;
+  }
+  const std::vector<const TensorShape*> tensors = call.tensors();
+  const Moved moved = moved_by(*found, call, tensors);
+  return OperationWork{found->kind, tensors.empty() ? "" : tensors[0]->dtype, moved.elements * found->flops, moved.read,
+                       moved.written};
+}
+
+std::optional<OperationWork> work_of(std::string_view key) {
+  const auto call = parse_call(key);
+  return call ? work_of(*call) : std::nullopt;
+}
+
+std::string_view kind_name(OperationKind kind) {
+  constexpr std::array<std::string_view, 5> kNames = {"matrix", "elementwise", "reduction", "data", "view"};
+  return kNames.at(static_cast<std::size_t>(kind));
+}
+
+}  // namespace ridgeline::hardware

@@ -1,0 +1,73 @@
+#include "operations/table/possible_time.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "analysis/time/models.h"
+#include "operations/device/data_sheets.h"
+#include "operations/device/operation_work.h"
+#include "operations/device/roofline.h"
+
+namespace ridgeline::operations {
+
+namespace {
+
+constexpr double kBoost = 0.7;          // of the bound: clocks above the stated one, data left in caches
+constexpr double kOverheadNs = 20'000;  // that a framework takes to start an operation on a GPU, generously
+constexpr double kMostOfLeast = 500;    // beyond which the unit, not the device, is the reason
+constexpr std::size_t kFewRows = 5;     // say nothing
+
+std::optional<double> least_ns(const hardware::Device& device, const std::string& key) {
+  const auto call = hardware::parse_call(key);
+  auto work = call ? hardware::work_of(*call) : std::nullopt;
+  return work ? hardware::least_ns(*call, std::move(*work), device) : std::nullopt;
+}
+
+}  // namespace
+
+const hardware::Device* gpu_sheet(const std::string& name) {
+  thread_local std::map<std::string, std::optional<hardware::Device>> known;
+  if (known.size() > 1000) {
+    known.clear();
+  }
+  auto found = known.find(name);
+  if (found == known.end()) {
+    found = known.emplace(name, hardware::find_data_sheet(name)).first;
+  }
+  return found->second ? &*found->second : nullptr;
+}
+
+base::Result<void> PossibleTimes::check(const ListedTime& row) {
+  const hardware::Device* device = gpu_sheet(row.conditions.device);
+  const auto least = device == nullptr ? std::nullopt : least_ns(*device, row.time.key);
+  if (!least) {
+    return {};
+  }
+  if (row.time.ns < *least * kBoost) {
+    return base::error(
+        fmt::format("{:.6g} µs is faster than {} can be, which needs {:.6g} µs by its data sheet: are the unit and the "
+                    "type right?",
+                    row.time.ns / 1e3, device->name, *least / 1e3));
+  }
+  times_of_least_.push_back(row.time.ns / std::max(*least, kOverheadNs));
+  return {};
+}
+
+base::Result<void> PossibleTimes::check_all() const {
+  if (times_of_least_.size() < kFewRows) {
+    return {};
+  }
+  const double typical = analysis::median(times_of_least_);
+  if (typical <= kMostOfLeast) {
+    return {};
+  }
+  return base::error(fmt::format(
+      "the times are, in the median, {:.0f} times what the data sheet of the device gives: is the unit right?",
+      typical));
+}
+
+}  // namespace ridgeline::operations

@@ -1,0 +1,28 @@
+// Whether times that others measured can be: against the data sheet of the device.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "operations/device/device.h"
+#include "operations/table/operation_table.h"
+
+namespace ridgeline::operations {
+
+/// The data sheet of a GPU by the name that a driver reports; null where there is none.
+const hardware::Device* gpu_sheet(const std::string& name);
+
+/// Wrong units show: a table in milliseconds that is read as microseconds is faster than the device.
+class PossibleTimes {
+ public:
+  /// An error where no run of the operation on the device takes so little.
+  base::Result<void> check(const ListedTime& row);
+  /// An error where the rows take, in the median, hundreds of times as long as they need.
+  base::Result<void> check_all() const;
+
+ private:
+  std::vector<double> times_of_least_;
+};
+
+}  // namespace ridgeline::operations

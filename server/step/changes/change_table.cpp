@@ -1,0 +1,183 @@
+#include "step/changes/change_table.h"
+
+#include <algorithm>
+#include <array>
+
+#include "step/changes/graph_changes.h"
+
+namespace ridgeline::whatif {
+
+namespace {
+
+constexpr ChangeKind of_graph(std::string_view name, std::string_view argument, std::string_view title,
+                              std::string_view takes, GraphFunction function, std::string_view usual_on_traces = "",
+                              std::string_view section = "") {
+  return {.name = name,
+          .argument = argument,
+          .title = title,
+          .takes = takes,
+          .usual = "",
+          .on_step = false,
+          .on_graph = function,
+          .usual_on_traces = usual_on_traces,
+          .section = section};
+}
+
+constexpr std::array kChanges = {
+    ChangeKind{"bf16-autocast", "", "bfloat16 autocast",
+               "`with torch.autocast(device, dtype=torch.bfloat16):` around forward and the loss, up to `backward()`",
+               "bf16-autocast"},
+    ChangeKind{"fp16-autocast", "", "float16 autocast",
+               "`with torch.autocast(device, dtype=torch.float16):` around forward and the loss, up to `backward()`; "
+               "training needs a torch.amp.GradScaler besides, which is not part of the trial",
+               ""},
+    ChangeKind{.name = "foreach-optimizer",
+               .argument = "",
+               .title = "foreach optimizer",
+               .takes = "`foreach=True` for the optimizer",
+               .usual = "foreach-optimizer",
+               .on_graph = other_optimizer},
+    ChangeKind{.name = "fused-optimizer",
+               .argument = "",
+               .title = "fused optimizer",
+               .takes = "`fused=True` for the optimizer",
+               .usual = "fused-optimizer",
+               .on_graph = fused_optimizer,
+               .usual_on_traces = "fused-optimizer",
+               .section = "Daydream 5.1"},
+    ChangeKind{"channels-last", "", "channels_last memory format",
+               "`.to(memory_format=torch.channels_last)` on the model", "channels-last"},
+    ChangeKind{"compile", "", "torch.compile", "`model.forward = torch.compile(model.forward)`", "compile", false},
+    ChangeKind{"checkpoint", "[MODULE]", "activation checkpointing",
+               "`torch.utils.checkpoint.checkpoint(module, x, use_reentrant=False)` for calls of the module",
+               "checkpoint"},
+    ChangeKind{"selective-checkpoint", "[MODULE]", "activation checkpointing that keeps matrix products",
+               "`checkpoint(module, x, use_reentrant=False, context_fn=...)` with "
+               "torch.utils.checkpoint.create_selective_checkpoint_contexts and a policy that saves matrix products",
+               ""},
+    ChangeKind{"accumulate", "K", "gradient accumulation",
+               "a K-th of the batch size, and an optimizer step every K-th iteration", "accumulate:2"},
+    ChangeKind{.name = "freeze",
+               .argument = "MODULE",
+               .title = "frozen module",
+               .takes = "`module.requires_grad_(False)`",
+               .usual = "",
+               .keeps_parameters = false},
+    ChangeKind{.name = "without",
+               .argument = "MODULE",
+               .title = "module taken out",
+               .takes = "`torch.nn.Identity()` in place of the module",
+               .usual = "",
+               .keeps_parameters = false,
+               .on_graph = without_module},
+    ChangeKind{.name = "set",
+               .argument = "MODULE:ATTRIBUTE=N",
+               .title = "another width of a layer",
+               .takes = "the width where the layer is constructed, and that of the layers that read it",
+               .usual = "",
+               .keeps_parameters = false},
+    ChangeKind{"threads", "N", "threads inside operations", "`torch.set_num_threads(N)`", "", false},
+    ChangeKind{"batch-size", "N", "batch size", "the batch size", ""},
+    of_graph("amp", "", "automatic mixed precision",
+             "`with torch.autocast(\"cuda\", dtype=torch.bfloat16):` around forward and the loss", amp, "amp",
+             "Daydream 5.1"),
+    of_graph(
+        "cuda-graphs", "", "CUDA graphs",
+        "the step captured by torch.cuda.graph() or torch.compile(mode=\"reduce-overhead\"): inputs of one shape in "
+        "one place, and no synchronisation inside",
+        cuda_graphs, "cuda-graphs"),
+    of_graph("loader-workers", "N[,NOW]", "workers of the data loader", "`num_workers=N` for the DataLoader",
+             loader_workers, "loader-workers:4"),
+    of_graph("prefetch", "", "loading ahead", "a thread that loads the next batch while the step runs", prefetch,
+             "prefetch"),
+    of_graph("pinned-memory", "", "pinned memory",
+             "`pin_memory=True` for the DataLoader, and `.to(device, non_blocking=True)`", pinned_memory,
+             "pinned-memory"),
+    of_graph(
+        "no-sync", "[FILE:LINE]", "no waits for the device",
+        "no `.item()`, `.cpu()` or `print` of a tensor in the step: keep values on the device, and read them every "
+        "so many steps",
+        no_sync, "no-sync"),
+    of_graph("faster", "FILE:LINE=K", "a line or module K times as fast", "", faster),
+    of_graph("reconstructed-batchnorm", "", "reconstructed batchnorm",
+             "batch normalisation split and fused with the layers around it: kernels that you write",
+             reconstructed_batchnorm, "reconstructed-batchnorm", "Daydream 5.1"),
+    of_graph("metaflow", "A>B>C=A", "fused layers (MetaFlow)", "kernels or layers that do what both did", metaflow, "",
+             "Daydream 5.2"),
+    of_graph("data-parallel", "N[,GBPS[,BYTES]]", "data-parallel training on N devices",
+             "`DistributedDataParallel(model)`, and a launch by torchrun", data_parallel, "", "Daydream 5.1"),
+    of_graph("p3", "N[,GBPS[,BYTES]]", "priority-based parameter propagation on N devices",
+             "a parameter server that sends slices by priority: none comes with PyTorch", p3, "", "Daydream 5.1"),
+    of_graph("blueconnect", "MxD[,GBPS[,GBPS[,BYTES]]]", "BlueConnect on M machines of D devices",
+             "a communication hook that decomposes the all-reduce", blueconnect, "", "Daydream 5.2"),
+    of_graph("dgc", "N[,GBPS[,BYTES]]", "deep gradient compression on N devices",
+             "a communication hook that sends the largest 0.1 % of the gradients; it changes training", dgc, "",
+             "Daydream 5.2"),
+    of_graph("bucket-size", "MIB[,NOW]", "size of gradient buckets", "`bucket_cap_mb=MIB` for DistributedDataParallel",
+             bucket_size),
+    of_graph("vdnn", "", "activations offloaded to the host (vDNN)",
+             "`torch.autograd.graph.save_on_cpu(pin_memory=True)` around forward, and prefetching of your own", vdnn,
+             "", "Daydream 5.2"),
+    of_graph("gist", "", "activations encoded (Gist)",
+             "`torch.autograd.graph.saved_tensors_hooks` that encode and decode; lossy ones change training", gist, "",
+             "Daydream 5.2"),
+    of_graph("zero", "N[,BYTES]", "optimizer state shared out to N workers",
+             "`torch.distributed.optim.ZeroRedundancyOptimizer`", zero),
+};
+
+std::string joined(const std::vector<std::string>& requests, std::string_view ChangeKind::*text, bool with_argument) {
+  std::string all;
+  for (const std::string& request : requests) {
+    const ChangeKind* kind = find_change(request);
+    all += all.empty() ? "" : with_argument ? " + " : "; ";
+    all += kind != nullptr ? std::string(kind->*text) : request;
+    if (const std::size_t colon = request.find(':'); with_argument && kind != nullptr && colon != std::string::npos) {
+      all += " " + request.substr(colon + 1);
+    }
+  }
+  return all;
+}
+
+std::vector<std::vector<std::string>> usual_of(std::string_view ChangeKind::*request) {
+  std::vector<std::vector<std::string>> usual;
+  for (const ChangeKind& kind : kChanges) {
+    if (!(kind.*request).empty()) {
+      usual.push_back({std::string(kind.*request)});
+    }
+  }
+  return usual;
+}
+
+}  // namespace
+
+std::span<const ChangeKind> change_table() { return kChanges; }
+
+const ChangeKind* find_change(std::string_view request) {
+  const std::string_view name = request.substr(0, request.find(':'));
+  const auto* found = std::ranges::find(kChanges, name, &ChangeKind::name);
+  return found == kChanges.end() ? nullptr : found;
+}
+
+RequestParts parts_of(const std::vector<std::string>& requests) {
+  RequestParts parts;
+  for (const std::string& request : requests) {
+    const ChangeKind* kind = find_change(request);
+    (kind != nullptr && kind->on_step ? parts.runner : parts.graph).push_back(request);
+  }
+  return parts;
+}
+
+std::string_view argument_of(std::string_view request) {
+  const std::size_t colon = request.find(':');
+  return colon == std::string_view::npos ? std::string_view() : request.substr(colon + 1);
+}
+
+std::vector<std::vector<std::string>> usual_changes() { return usual_of(&ChangeKind::usual); }
+
+std::vector<std::vector<std::string>> usual_changes_on_traces() { return usual_of(&ChangeKind::usual_on_traces); }
+
+std::string title_of(const std::vector<std::string>& requests) { return joined(requests, &ChangeKind::title, true); }
+
+std::string takes_of(const std::vector<std::string>& requests) { return joined(requests, &ChangeKind::takes, false); }
+
+}  // namespace ridgeline::whatif

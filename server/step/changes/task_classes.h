@@ -1,0 +1,54 @@
+// What kind of work a task does and in which number format, as far as its names tell.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "step/graph/changes.h"
+#include "step/graph/graph.h"
+
+namespace ridgeline::whatif {
+
+enum class Work : std::uint8_t {
+  kOther,
+  kCompute,      ///< matrix multiplications, convolutions, attention: bound by arithmetic when they are large
+  kElementwise,  ///< bound by memory, floating point
+  kBatchNorm,
+  kNorm,           ///< layer norms, softmax, losses: autocast leaves them in float32
+  kCopy,           ///< between or in memories
+  kCommunication,  ///< collectives
+};
+
+enum class Precision : std::uint8_t { kUnknown, kFloat32, kTensorFloat32, kHalf };
+
+struct TaskClass {
+  Work work = Work::kOther;
+  Precision precision = Precision::kUnknown;
+};
+
+/// The class of a kernel's or an operation's name.
+TaskClass class_of_name(const std::string& name);
+
+/// By task: of its own name, else of that of the operation that it is of.
+std::vector<TaskClass> classes_of(const graph::Graph& graph);
+
+/// The tasks that do the work of operations: on devices, where there are any, else on hosts. In the order of their
+/// resources' tasks.
+graph::Selection working_tasks(const graph::Graph& graph);
+
+bool has_device(const graph::Graph& graph);
+bool is_on_device(const graph::Graph& graph, graph::TaskId task);
+
+/// By task: the task of a host that launched it; kNoTask where none did.
+std::vector<graph::TaskId> launches_of(const graph::Graph& graph);
+
+/// The module and what is inside it, by its dotted name, which may lack the class of the model at its front.
+graph::Selection module_of(const graph::Graph& graph, std::string_view name);
+bool is_inside(const std::string& module, std::string_view name);
+
+/// Whether the text has the other in it, whatever the case.
+bool mentions(const std::string& text, std::string_view part);
+
+}  // namespace ridgeline::whatif
