@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-namespace ridgeline::communication {
+namespace ridgeline::jobs {
 
-enum class Kind : std::uint8_t {
+enum class CollectiveKind : std::uint8_t {
   kAllReduce,
   kReduceScatter,
   kAllGather,
@@ -35,7 +35,7 @@ struct Group {
 
 /// A call of torch.distributed, or of DDP for a bucket.
 struct Collective {
-  Kind kind = Kind::kOther;
+  CollectiveKind kind = CollectiveKind::kOther;
   std::uint32_t group = 0;  ///< of RankRecord::groups
   /// Collectives of the group before this one: equal on all of its ranks. Of send and recv the transaction of its
   /// message: equal at both ends.
@@ -92,4 +92,4 @@ struct RankRecord {
   std::vector<Interval> computing{};  ///< when the device runs other kernels or copies; in order, and apart
 };
 
-}  // namespace ridgeline::communication
+}  // namespace ridgeline::jobs

@@ -39,8 +39,8 @@ void check_span(std::int64_t started_ns, std::int64_t ended_ns) {
   }
 }
 
-communication::Group group_from(const nlohmann::json& value) {
-  communication::Group group{bounded_text(value.at("name")), bounded_text(value.at("backend")), {}};
+jobs::Group group_from(const nlohmann::json& value) {
+  jobs::Group group{bounded_text(value.at("name")), bounded_text(value.at("backend")), {}};
   for (const nlohmann::json& rank : items_of(value, "ranks", kMaxGroupRanks)) {
     group.ranks.push_back(value_as<int>(rank));
     if (group.ranks.back() < 0) {

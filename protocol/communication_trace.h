@@ -1,5 +1,5 @@
 // What a rank of a job sends of its communication during the recorded steps, beside its recording. Untrusted, as all
-// that the user's processes send. server/jobs/record makes a communication::RankRecord of it.
+// that the user's processes send. server/jobs/record makes a jobs::RankRecord of it.
 #pragma once
 
 #include <cstddef>
@@ -69,7 +69,7 @@ struct WaitSpan {
 struct CommunicationTrace {
   std::string host;
   std::vector<std::int64_t> steps;  ///< numbers of the recorded iterations
-  std::vector<communication::Group> groups;
+  std::vector<jobs::Group> groups;
   std::vector<CollectiveCall> calls;  ///< as they were called
   std::vector<PointToPointCall> point_to_point;
   std::vector<WaitSpan> waits;

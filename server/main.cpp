@@ -34,7 +34,7 @@
 #include "cli/what_if.h"
 
 int main(int argc, char** argv) {
-  using namespace ridgeline::commands;
+  using namespace ridgeline::cli;
   ::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of the write
   try {
     CLI::App app{"Ridgeline: what each line of a PyTorch training step costs, and what a batch size would bring."};

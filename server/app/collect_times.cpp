@@ -21,7 +21,7 @@ void add_warning(CollectedTimes& times, std::string text) {
 }
 
 std::optional<operations::OperationTable> open_table(const std::string& cache, CollectedTimes& times) {
-  auto table = operations::OperationTable::open(profiling::operation_table_path(cache));
+  auto table = operations::OperationTable::open(operation_table_path(cache));
   if (!table) {
     add_warning(times, table.error().message() + ". Operations are measured anew.");
     return std::nullopt;
@@ -35,7 +35,7 @@ void look_up(const std::string& cache, CollectedTimes& times, std::vector<std::s
   if (!table.has_value()) {
     return;
   }
-  auto missing = profiling::unknown_operations(*table, times.conditions, keys, times.timed.known);
+  auto missing = unknown_operations(*table, times.conditions, keys, times.timed.known);
   if (missing) {
     keys = std::move(*missing);
   } else {
@@ -48,7 +48,7 @@ void keep(const std::string& cache, CollectedTimes& times, const Measured& measu
     return;
   }
   if (auto table = open_table(cache, times)) {
-    const auto added = table->add(times.conditions, measured, profiling::seconds_since_1970(), worker::host_name());
+    const auto added = table->add(times.conditions, measured, seconds_since_1970(), worker::host_name());
     if (!added) {
       add_warning(times, added.error().message());
     }
@@ -57,32 +57,31 @@ void keep(const std::string& cache, CollectedTimes& times, const Measured& measu
 
 }  // namespace
 
-base::Task<base::Result<void, profiling::RunFailure>> collect_times(ExperimentRunner& runner,
-                                                                    std::shared_ptr<CollectedTimes> times,
-                                                                    std::vector<std::string> keys, double seconds) {
+base::Task<base::Result<void, RunFailure>> collect_times(ExperimentRunner& runner,
+                                                         std::shared_ptr<CollectedTimes> times,
+                                                         std::vector<std::string> keys, double seconds) {
   const bool is_first = times->timed.measured == 0;
   auto unknown = std::make_shared<std::vector<std::string>>();
   std::ranges::copy_if(keys, std::back_inserter(*unknown),
                        [&](const std::string& key) { return !times->timed.known.contains(key); });
   if (unknown->empty()) {
-    co_return base::Result<void, profiling::RunFailure>();
+    co_return base::Result<void, RunFailure>();
   }
   auto looking = runner.off_loop([cache = runner.cache(), times, unknown] { look_up(cache, *times, *unknown); });
   co_await std::move(looking);
-  for (int attempt = 0; attempt < profiling::kMostMeasurements && !unknown->empty(); ++attempt) {
-    const std::vector<std::string> asked =
-        is_first ? profiling::with_references(*unknown, times->timed.known) : *unknown;
+  for (int attempt = 0; attempt < kMostMeasurements && !unknown->empty(); ++attempt) {
+    const std::vector<std::string> asked = is_first ? with_references(*unknown, times->timed.known) : *unknown;
     auto measuring =
         runner.run({.kind = protocol::Experiment::Kind::kMeasure, .operations = asked, .seconds = seconds});
-    const profiling::ExperimentOutcome findings = co_await std::move(measuring);
+    const ExperimentOutcome findings = co_await std::move(measuring);
     if (!findings) {
       co_return findings.error();
     }
-    auto measured = std::make_shared<const Measured>(profiling::take_times(*findings, times->timed, asked, *unknown));
+    auto measured = std::make_shared<const Measured>(take_times(*findings, times->timed, asked, *unknown));
     auto keeping = runner.off_loop([cache = runner.cache(), times, measured] { keep(cache, *times, *measured); });
     co_await std::move(keeping);
   }
-  co_return base::Result<void, profiling::RunFailure>();
+  co_return base::Result<void, RunFailure>();
 }
 
 }  // namespace ridgeline::app

@@ -19,7 +19,7 @@ class ExperimentRunner {
   virtual ~ExperimentRunner() = default;
 
   /// The failure has not been shown to the user.
-  virtual base::Task<profiling::ExperimentOutcome> run(protocol::Experiment experiment) = 0;
+  virtual base::Task<ExperimentOutcome> run(protocol::Experiment experiment) = 0;
   /// Calls `work`, which may wait for a disk or compute for long. It owns what it uses: it may outlive the task.
   virtual base::Task<void> off_loop(std::function<void()> work) = 0;
   /// The folder with the table of operation times.

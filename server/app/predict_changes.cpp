@@ -15,7 +15,6 @@ namespace ridgeline::app {
 
 namespace {
 
-using profiling::RunFailure;
 using protocol::Captured;
 using protocol::ChangeRequest;
 using Done = base::Result<void, RunFailure>;
@@ -43,7 +42,7 @@ std::vector<std::vector<std::size_t>> in_groups(const Prediction& prediction) {
   std::vector<std::size_t> optimizers;
   std::vector<std::size_t> others;
   for (std::size_t i = 0; i < prediction.requests.size(); ++i) {
-    const bool is_apart = prediction.show && whatif::kind_of(prediction.requests[i]) == "optimizer";
+    const bool is_apart = prediction.show && step::kind_of(prediction.requests[i]) == "optimizer";
     (is_apart ? optimizers : others).push_back(i);
   }
   std::vector<std::vector<std::size_t>> groups;
@@ -59,10 +58,10 @@ std::vector<std::vector<std::size_t>> in_groups(const Prediction& prediction) {
 base::Task<Done> list(ExperimentRunner& runner, Shared prediction, std::vector<std::size_t> group) {
   std::vector<ChangeRequest> by_runner;
   for (const std::size_t i : group) {
-    by_runner.push_back(whatif::parts_of(prediction->requests[i]).runner);
+    by_runner.push_back(step::parts_of(prediction->requests[i]).runner);
   }
   auto capturing = runner.run({.kind = protocol::Experiment::Kind::kCapture, .changes = std::move(by_runner)});
-  profiling::ExperimentOutcome findings = co_await std::move(capturing);
+  ExperimentOutcome findings = co_await std::move(capturing);
   if (!findings) {
     co_return findings.error();
   }
@@ -89,16 +88,16 @@ base::Task<Done> time(ExperimentRunner& runner, Shared prediction, std::vector<s
 /// What the recording alone says of `requests`.
 base::Task<void> show_from_recording(ExperimentRunner& runner, Shared prediction, std::vector<ChangeRequest> requests) {
   std::erase_if(requests, [&](const ChangeRequest& request) {
-    return !whatif::is_possible_on_graph(request, prediction->step.user);
+    return !step::is_possible_on_graph(request, prediction->step.user);
   });
   auto rows = std::make_shared<std::vector<analysis::ChangeAnswer>>();
   auto answering = runner.off_loop([prediction, requests, rows] {
-    *rows = profiling::answers_on_graph(*prediction->step.base, requests, prediction->step.user);
+    *rows = answers_on_graph(*prediction->step.base, requests, prediction->step.user);
   });
   co_await std::move(answering);
   for (analysis::ChangeAnswer& row : *rows) {
     if (row.predicted.has_value()) {
-      row.can_be_tried = whatif::parts_of(row.change).graph.empty();
+      row.can_be_tried = step::parts_of(row.change).graph.empty();
       prediction->show(row);
     }
   }
@@ -108,9 +107,9 @@ base::Task<void> show_from_recording(ExperimentRunner& runner, Shared prediction
 analysis::ChangeAnswer first_answer(const Prediction& prediction, std::size_t index) {
   std::vector<Captured> both = {*find(prediction, 0), *find(prediction, index + 1)};
   both.back().change = 1;
-  analysis::WhatIf first = profiling::answer_what_if(*prediction.step.base, {prediction.requests[index]}, both,
-                                                     prediction.step.times->timed.known, prediction.step.user);
-  profiling::judge_predictions(first);
+  analysis::WhatIf first = answer_what_if(*prediction.step.base, {prediction.requests[index]}, both,
+                                          prediction.step.times->timed.known, prediction.step.user);
+  judge_predictions(first);
   return first.changes.front();
 }
 
@@ -121,7 +120,7 @@ base::Task<Done> show_group(ExperimentRunner& runner, Shared prediction, std::ve
   for (const std::size_t i : group) {
     const Captured* const changed = find(*prediction, i + 1);
     if (unchanged != nullptr && unchanged->step && changed != nullptr && changed->step) {
-      auto keys = profiling::operations_that_differ(*unchanged->step, *changed->step);
+      auto keys = operations_that_differ(*unchanged->step, *changed->step);
       if (!keys.empty()) {
         needed.emplace_back(std::move(keys), i);
       }
@@ -151,19 +150,19 @@ std::string disturbed_text(int disturbed, int measured) {
 /// The whole answer, with the rows that need nothing of the runner.
 analysis::WhatIf whole_answer(const Prediction& prediction, const ChangeQuestion& on_graph) {
   const PredictedStep& step = prediction.step;
-  const profiling::TimesForAnswer& timed = step.times->timed;
+  const TimesForAnswer& timed = step.times->timed;
   analysis::WhatIf answer = step.base->answer;
   if (!prediction.requests.empty()) {
-    answer = profiling::answer_what_if(*step.base, prediction.requests, prediction.captured, timed.known, step.user);
+    answer = answer_what_if(*step.base, prediction.requests, prediction.captured, timed.known, step.user);
     if (step.is_judged) {
-      profiling::judge_predictions(answer);
+      judge_predictions(answer);
     }
   }
   answer.operations_measured = timed.measured;
-  for (analysis::ChangeAnswer& row : profiling::answers_on_graph(*step.base, on_graph.requests, step.user)) {
+  for (analysis::ChangeAnswer& row : answers_on_graph(*step.base, on_graph.requests, step.user)) {
     answer.changes.push_back(std::move(row));
   }
-  for (analysis::ChangeAnswer& row : profiling::answers_on_graph(*step.base, on_graph.where_possible, step.user)) {
+  for (analysis::ChangeAnswer& row : answers_on_graph(*step.base, on_graph.where_possible, step.user)) {
     if (row.reason.empty()) {
       answer.changes.push_back(std::move(row));
     }
@@ -172,20 +171,20 @@ analysis::WhatIf whole_answer(const Prediction& prediction, const ChangeQuestion
   if (timed.disturbed > 0) {
     answer.warnings.push_back(disturbed_text(timed.disturbed, timed.measured));
   }
-  profiling::sort_by_gain(answer);
+  sort_by_gain(answer);
   return answer;
 }
 
 }  // namespace
 
 std::shared_ptr<CollectedTimes> no_times(const analysis::Environment& environment) {
-  return std::make_shared<CollectedTimes>(CollectedTimes{profiling::conditions_of(environment, environment.threads)});
+  return std::make_shared<CollectedTimes>(CollectedTimes{conditions_of(environment, environment.threads)});
 }
 
 ChangeQuestion usual_question() {
-  ChangeQuestion question{whatif::usual_changes()};
-  for (ChangeRequest& request : whatif::usual_changes_on_traces()) {
-    if (whatif::is_on_graph_only(request, {})) {
+  ChangeQuestion question{step::usual_changes()};
+  for (ChangeRequest& request : step::usual_changes_on_traces()) {
+    if (step::is_on_graph_only(request, {})) {
       question.where_possible.push_back(std::move(request));
     }
   }
@@ -197,7 +196,7 @@ base::Task<base::Result<PredictedChanges, RunFailure>> predict_changes(Experimen
   auto prediction = std::make_shared<Prediction>(Prediction{std::move(step), {}, std::move(show)});
   ChangeQuestion on_graph{{}, question.where_possible};
   for (const ChangeRequest& request : question.requests) {
-    (whatif::parts_of(request).runner.empty() ? on_graph.requests : prediction->requests).push_back(request);
+    (step::parts_of(request).runner.empty() ? on_graph.requests : prediction->requests).push_back(request);
   }
   if (prediction->show) {
     std::vector<ChangeRequest> all = std::move(question.requests);
@@ -217,7 +216,7 @@ base::Task<base::Result<PredictedChanges, RunFailure>> predict_changes(Experimen
       }
     }
   }
-  auto timing = time(runner, prediction, profiling::operations_of(prediction->captured));
+  auto timing = time(runner, prediction, operations_of(prediction->captured));
   if (const Done timed = co_await std::move(timing); !timed) {
     co_return timed.error();
   }

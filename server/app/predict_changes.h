@@ -18,11 +18,11 @@ namespace ridgeline::app {
 
 /// A step that changes are predicted for, and the times that were collected for it so far.
 struct PredictedStep {
-  std::shared_ptr<const profiling::WhatIfBase> base;
+  std::shared_ptr<const WhatIfBase> base;
   std::shared_ptr<CollectedTimes> times;
-  whatif::UserChanges user{};
+  step::UserChanges user{};
   double measure_seconds = 60;  ///< at most, for timing operations that are not known
-  bool is_judged = true;        ///< profiling::judge_predictions() is applied
+  bool is_judged = true;        ///< judge_predictions() is applied
 };
 
 /// For times of operations under the conditions of a profile.
@@ -47,9 +47,7 @@ ChangeQuestion usual_question();
 
 /// Rows that gain most come first. `step.times` has what was timed, also for what is asked next. The counts of
 /// operations, and of those that were disturbed, are of all that was asked with these times.
-base::Task<base::Result<PredictedChanges, profiling::RunFailure>> predict_changes(ExperimentRunner& runner,
-                                                                                  PredictedStep step,
-                                                                                  ChangeQuestion question,
-                                                                                  ShowFirst show);
+base::Task<base::Result<PredictedChanges, RunFailure>> predict_changes(ExperimentRunner& runner, PredictedStep step,
+                                                                       ChangeQuestion question, ShowFirst show);
 
 }  // namespace ridgeline::app

@@ -11,7 +11,6 @@ namespace ridgeline::app {
 namespace {
 
 using analysis::ChangeAnswer;
-using profiling::RunFailure;
 using protocol::ChangeRequest;
 using Memory = std::optional<std::uint64_t>;
 
@@ -69,7 +68,7 @@ base::Task<base::Result<analysis::WhatIf, RunFailure>> search_changes(Experiment
   }
   analysis::WhatIf answer = std::move(predicted->answer);
   std::vector<ChangeAnswer> alone = answer.changes;
-  std::erase_if(alone, [](const ChangeAnswer& row) { return !whatif::parts_of(row.change).graph.empty(); });
+  std::erase_if(alone, [](const ChangeAnswer& row) { return !step::parts_of(row.change).graph.empty(); });
   std::optional<ChangeAnswer> best = best_of(alone, memory_bytes);
   while (best.has_value() && best->change.size() < kMostCombined) {
     std::vector<ChangeRequest> more = with_one_more(*best, alone);
@@ -93,7 +92,7 @@ base::Task<base::Result<analysis::WhatIf, RunFailure>> search_changes(Experiment
     best = std::move(better);
   }
   std::erase_if(answer.changes, [&](const ChangeAnswer& row) { return row.predicted && !fits(row, memory_bytes); });
-  profiling::sort_by_gain(answer);
+  sort_by_gain(answer);
   co_return answer;
 }
 
@@ -109,11 +108,11 @@ base::Task<base::Result<analysis::WhatIf, RunFailure>> try_changes(ExperimentRun
     co_return answer;
   }
   auto trying = runner.run({.kind = protocol::Experiment::Kind::kTry, .changes = requests, .seconds = seconds});
-  const profiling::ExperimentOutcome findings = co_await std::move(trying);
+  const ExperimentOutcome findings = co_await std::move(trying);
   if (!findings) {
     co_return findings.error();
   }
-  profiling::add_trials(answer, requests, findings->tried);
+  add_trials(answer, requests, findings->tried);
   if (findings->ended_early.has_value()) {
     answer.warnings.push_back("Not every change was tried: " + findings->ended_early->message);
   }

@@ -20,14 +20,14 @@ inline constexpr std::size_t kMostTried = 3;
 
 /// Predicts what is asked, then the best with one change more as long as that is predicted to gain. `memory_bytes`,
 /// where it is given, limits the predicted peak: rows above it are left out.
-base::Task<base::Result<analysis::WhatIf, profiling::RunFailure>> search_changes(
-    ExperimentRunner& runner, PredictedStep step, ChangeQuestion question, std::optional<std::uint64_t> memory_bytes,
-    ShowFirst show);
+base::Task<base::Result<analysis::WhatIf, RunFailure>> search_changes(ExperimentRunner& runner, PredictedStep step,
+                                                                      ChangeQuestion question,
+                                                                      std::optional<std::uint64_t> memory_bytes,
+                                                                      ShowFirst show);
 
 /// Runs each change of the answer that the runner can make, at most `most` of them, best first, in turns with the
 /// unchanged step for `seconds`, and adds what that showed.
-base::Task<base::Result<analysis::WhatIf, profiling::RunFailure>> try_changes(ExperimentRunner& runner,
-                                                                              analysis::WhatIf answer, std::size_t most,
-                                                                              double seconds);
+base::Task<base::Result<analysis::WhatIf, RunFailure>> try_changes(ExperimentRunner& runner, analysis::WhatIf answer,
+                                                                   std::size_t most, double seconds);
 
 }  // namespace ridgeline::app

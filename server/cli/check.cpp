@@ -26,14 +26,14 @@
 #include "cli/stored_profile.h"
 #include "cli/terminal.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
 namespace fs = std::filesystem;
-using budgets::EntryBudgets;
-using budgets::EntryFindings;
-using budgets::Verdict;
+using app::EntryBudgets;
+using app::EntryFindings;
+using app::Verdict;
 
 constexpr const char* kBudgetsFile = "pyproject.toml";
 constexpr std::uintmax_t kMostSettingsBytes = 4U << 20U;
@@ -68,7 +68,7 @@ base::Result<std::vector<CheckedEntry>, ExitCode> budgets_above(fs::path folder)
     if (fs::is_regular_file(file, problem)) {
       const auto text = base::read_text(file.string(), kMostSettingsBytes);
       auto parsed =
-          text ? budgets::parse_budgets(*text, file.string()) : base::Result<std::vector<EntryBudgets>>(text.error());
+          text ? app::parse_budgets(*text, file.string()) : base::Result<std::vector<EntryBudgets>>(text.error());
       if (!parsed) {
         return usage_error(parsed.error().message());
       }
@@ -127,10 +127,10 @@ base::Result<std::optional<analysis::Profile>, ExitCode> baseline_of(const Check
   return std::optional(std::move(*profile));
 }
 
-bool is_open(const budgets::Finding& finding) { return finding.verdict == Verdict::kUndecided; }
+bool is_open(const app::Finding& finding) { return finding.verdict == Verdict::kUndecided; }
 
 /// Profiles the entry until every budget is decided, or the time is spent.
-base::Result<EntryFindings, ExitCode> check_entry_file(const CheckedEntry& entry, profiling::ProfileRequest request,
+base::Result<EntryFindings, ExitCode> check_entry_file(const CheckedEntry& entry, app::ProfileRequest request,
                                                        const CheckRequest& options, Interrupts& interrupts) {
   using Clock = std::chrono::steady_clock;
   const auto began = Clock::now();
@@ -166,7 +166,7 @@ base::Result<EntryFindings, ExitCode> check_entry_file(const CheckedEntry& entry
       }
       runs.push_back(std::move(run->profile));
     }
-    result.findings = budgets::evaluate(entry.budgets, runs, baseline->has_value() ? &**baseline : nullptr, alpha);
+    result.findings = app::evaluate(entry.budgets, runs, baseline->has_value() ? &**baseline : nullptr, alpha);
     if (std::ranges::none_of(result.findings, is_open) || seconds() >= options.max_seconds) {
       break;
     }
@@ -179,7 +179,7 @@ base::Result<EntryFindings, ExitCode> check_entry_file(const CheckedEntry& entry
 int exit_code_of(const std::vector<EntryFindings>& all) {
   const auto any = [&](Verdict verdict) {
     return std::ranges::any_of(all, [&](const EntryFindings& one) {
-      return std::ranges::find(one.findings, verdict, &budgets::Finding::verdict) != one.findings.end();
+      return std::ranges::find(one.findings, verdict, &app::Finding::verdict) != one.findings.end();
     });
   };
   return any(Verdict::kNoMatch)     ? kExitUsage
@@ -188,7 +188,7 @@ int exit_code_of(const std::vector<EntryFindings>& all) {
                                     : kExitOk;
 }
 
-int run(const CheckRequest& request, const profiling::ProfileRequest& measurement) {
+int run(const CheckRequest& request, const app::ProfileRequest& measurement) {
   const auto entries = wanted_entries(request);
   if (!entries) {
     return entries.error().value;
@@ -200,10 +200,10 @@ int run(const CheckRequest& request, const profiling::ProfileRequest& measuremen
     if (!found) {
       return found.error().value;
     }
-    std::string text = budgets::findings_text(*found);
+    std::string text = app::findings_text(*found);
     if (request.github || on_github()) {
       std::error_code problem;
-      text += budgets::findings_github(*found, fs::relative(entry.file, problem).string());
+      text += app::findings_github(*found, fs::relative(entry.file, problem).string());
     }
     if (const int failed = write_out(text, {}); failed != kExitOk) {
       return failed;
@@ -211,7 +211,7 @@ int run(const CheckRequest& request, const profiling::ProfileRequest& measuremen
     all.push_back(std::move(*found));
   }
   if (!request.junit.empty()) {
-    if (const int failed = write_out(budgets::findings_junit(all), {"text", request.junit}); failed != kExitOk) {
+    if (const int failed = write_out(app::findings_junit(all), {"text", request.junit}); failed != kExitOk) {
       return failed;
     }
   }
@@ -222,7 +222,7 @@ int run(const CheckRequest& request, const profiling::ProfileRequest& measuremen
 
 void add_check_command(CLI::App& app, int& exit_code) {
   auto request = std::make_shared<CheckRequest>();
-  auto measurement = std::make_shared<profiling::ProfileRequest>();
+  auto measurement = std::make_shared<app::ProfileRequest>();
   measurement->time_budget_seconds = 2;
   CLI::App* command =
       app.add_subcommand("check", "Measure whether training steps are within the budgets of pyproject.toml.");
@@ -244,4 +244,4 @@ void add_check_command(CLI::App& app, int& exit_code) {
   command->callback([request, measurement, &exit_code] { exit_code = run(*request, *measurement); });
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -20,13 +20,13 @@
 #include "jobs/record/job_file.h"
 #include "protocol/shown_text.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
-using communication::Job;
-using communication::JobRank;
-using jobs::NamedJob;
+using app::NamedJob;
+using jobs::Job;
+using jobs::JobRank;
 
 struct CollectRequest {
   std::vector<std::string> places;
@@ -57,10 +57,10 @@ std::string place_problem(const std::string& text) {
 
 base::Result<std::string> bytes_at(const Place& place, const std::vector<std::string>& ssh) {
   if (place.host.empty()) {
-    return base::read_text(place.file, jobs::kMostJobBytes);
+    return base::read_text(place.file, app::kMostJobBytes);
   }
   const RemoteOptions remote{.host = place.host, .ssh = ssh, .program = {}};
-  return output_of_host(remote, "exec cat -- " + shell_quoted(place.file), "", jobs::kMostJobBytes);
+  return output_of_host(remote, "exec cat -- " + shell_quoted(place.file), "", app::kMostJobBytes);
 }
 
 /// Why these cannot be the machines of one job; empty where they can.
@@ -90,14 +90,14 @@ base::Result<Job> collected(const CollectRequest& request) {
     if (!bytes) {
       return base::error(text + ": " + bytes.error().message());
     }
-    auto job = communication::parse_job(*bytes);
+    auto job = jobs::parse_job(*bytes);
     if (!job) {
       return base::error(text + ": " + job.error().message());
     }
     jobs.push_back({text, std::move(*job)});
   }
   const std::string problem = contradiction(jobs);
-  return problem.empty() ? jobs::joined(std::move(jobs)) : base::Result<Job>(base::error(problem));
+  return problem.empty() ? app::joined(std::move(jobs)) : base::Result<Job>(base::error(problem));
 }
 
 /// Summarizes the ranks: their numbers, how many machines they ran on, and the steps that all have.
@@ -108,7 +108,7 @@ std::string summary(const Job& job) {
     ranks.push_back(rank.record.rank);
     machines.insert(rank.record.host);
   }
-  const auto steps = communication::common_steps(jobs::records_of(job));
+  const auto steps = jobs::common_steps(app::records_of(job));
   return fmt::format("ranks {} of {} machine{}; {}", fmt::join(ranks, ", "), machines.size(),
                      machines.size() == 1 ? "" : "s",
                      steps.empty() ? "no step was recorded by all of them"
@@ -152,4 +152,4 @@ void add_collect_command(CLI::App& app, int& exit_code) {
   command->callback([request, &exit_code] { exit_code = collect(*request); });
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

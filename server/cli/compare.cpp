@@ -13,7 +13,7 @@
 #include "cli/terminal.h"
 #include "report/comparison.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -25,7 +25,7 @@ struct CompareRequest {
   Output output;
 };
 
-int show(const compare::Comparison& comparison, const Output& output) {
+int show(const analysis::Comparison& comparison, const Output& output) {
   const auto render = [&] {
     if (output.format == "json") {
       return report::comparison_json(comparison);
@@ -41,7 +41,7 @@ int show(const compare::Comparison& comparison, const Output& output) {
   return write_out(render(), output);
 }
 
-int compare_profiles(const CompareRequest& request, compare::Settings settings) {
+int compare_profiles(const CompareRequest& request, analysis::Settings settings) {
   std::vector<analysis::Profile> profiles;
   for (const std::string& name : request.names) {
     auto profile = stored_profile(name);
@@ -51,18 +51,18 @@ int compare_profiles(const CompareRequest& request, compare::Settings settings) 
     }
     profiles.push_back(std::move(*profile));
   }
-  return show(compare::compare({request.names[0], {&profiles[0]}}, {request.names[1], {&profiles[1]}}, settings),
+  return show(analysis::compare({request.names[0], {&profiles[0]}}, {request.names[1], {&profiles[1]}}, settings),
               request.output);
 }
 
-int run(const CompareRequest& request, profiling::ProfileRequest measurement) {
+int run(const CompareRequest& request, app::ProfileRequest measurement) {
   const std::size_t wanted = request.range.empty() ? 2 : 1;
   if (request.names.size() != wanted) {
     print_error(request.range.empty() ? "name two profiles: BEFORE and AFTER, or --git REV1..REV2 and an entry file"
                                       : "with --git, name one entry file");
     return kExitUsage;
   }
-  compare::Settings settings{request.margin_percent / 100};
+  analysis::Settings settings{request.margin_percent / 100};
   if (request.range.empty()) {
     return compare_profiles(request, settings);
   }
@@ -75,7 +75,7 @@ int run(const CompareRequest& request, profiling::ProfileRequest measurement) {
 
 void add_compare_command(CLI::App& app, int& exit_code) {
   auto request = std::make_shared<CompareRequest>();
-  auto measurement = std::make_shared<profiling::ProfileRequest>();
+  auto measurement = std::make_shared<app::ProfileRequest>();
   measurement->time_budget_seconds = 2;
   CLI::App* command =
       app.add_subcommand("compare", "Say what became slower or larger between two profiles, or two git revisions.");
@@ -104,4 +104,4 @@ void add_compare_command(CLI::App& app, int& exit_code) {
   });
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

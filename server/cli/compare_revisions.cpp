@@ -15,7 +15,7 @@
 #include "cli/repeated_profile.h"
 #include "cli/terminal.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -30,8 +30,8 @@ struct Revision {
 /// One revision, checked out.
 struct Version {
   std::string name;
-  profiling::ProfileRequest request;
-  profiling::Target target;
+  app::ProfileRequest request;
+  app::Target target;
   std::vector<analysis::Profile> profiles;
 };
 
@@ -42,7 +42,7 @@ std::string below(const std::string& inside, const std::string& top) {
 }
 
 base::Result<Version, ExitCode> check_out(GitWorktrees& worktrees, const Revision& revision,
-                                          profiling::ProfileRequest request, const profiling::Target& own) {
+                                          app::ProfileRequest request, const app::Target& own) {
   const std::string entry = below(own.entry, worktrees.repository());
   if (entry.empty()) {
     return usage_error(own.entry + " is not in the repository " + worktrees.repository());
@@ -70,7 +70,7 @@ base::Result<Version, ExitCode> check_out(GitWorktrees& worktrees, const Revisio
 }
 
 /// A package that is installed in place runs from the user's own working tree, in either version.
-std::string imported_from_outside(const profiling::ProfileRun& run, const std::string& repository,
+std::string imported_from_outside(const app::ProfileRun& run, const std::string& repository,
                                   const analysis::Profile& profile) {
   const auto is_own = [&](const std::string& file) {
     return file.starts_with(repository + "/") && file.find("/site-packages/") == std::string::npos &&
@@ -82,10 +82,10 @@ std::string imported_from_outside(const profiling::ProfileRun& run, const std::s
 
 }  // namespace
 
-base::Result<compare::Comparison, ExitCode> compare_revisions(const std::string& range,
-                                                              profiling::ProfileRequest measurement,
-                                                              const RevisionsRequest& request,
-                                                              compare::Settings settings) {
+base::Result<analysis::Comparison, ExitCode> compare_revisions(const std::string& range,
+                                                               app::ProfileRequest measurement,
+                                                               const RevisionsRequest& request,
+                                                               analysis::Settings settings) {
   const auto names = revisions_of(range);
   if (!names) {
     return usage_error(names.error().message());
@@ -123,7 +123,7 @@ base::Result<compare::Comparison, ExitCode> compare_revisions(const std::string&
   for (int turn = 0; turn < 2 * request.runs; ++turn) {
     Version& version = versions[static_cast<std::size_t>((turn + turn / 2) % 2)];  // 0 1 1 0 0 1 …
     print_error(fmt::format("run {} of {}: {}", turn + 1, 2 * request.runs, version.name));
-    auto run = interrupts.came() ? base::Result<profiling::ProfileRun, ExitCode>(ExitCode{kExitCancelled})
+    auto run = interrupts.came() ? base::Result<app::ProfileRun, ExitCode>(ExitCode{kExitCancelled})
                                  : profile_now(version.request, version.target);
     if (!run) {
       return run.error();
@@ -134,24 +134,24 @@ base::Result<compare::Comparison, ExitCode> compare_revisions(const std::string&
     version.profiles.push_back(std::move(run->profile));
   }
   const auto side_of = [](const Version& version) {
-    compare::Side side{version.name, {}};
+    analysis::Side side{version.name, {}};
     for (const analysis::Profile& profile : version.profiles) {
       side.runs.push_back(&profile);
     }
     return side;
   };
   settings.in_turns = true;
-  compare::Comparison comparison = compare::compare(side_of(versions[0]), side_of(versions[1]), settings);
+  analysis::Comparison comparison = analysis::compare(side_of(versions[0]), side_of(versions[1]), settings);
   if (!outside.empty()) {
     comparison.notes.push_back(
         outside +
         " was imported from your working tree, not from the revisions: it is the same in both. It may be "
         "installed in place (pip install -e).");
   }
-  for (compare::Subject* subject : {&comparison.before, &comparison.after}) {
+  for (analysis::Subject* subject : {&comparison.before, &comparison.after}) {
     subject->entry_path = own->entry;
   }
   return comparison;
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "cli/exit_codes.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 struct RevisionsRequest {
   int runs = 6;  ///< of each revision
@@ -17,9 +17,9 @@ struct RevisionsRequest {
 /// Profiles `measurement.entry` in worktrees of both revisions, in the order A B B A A B …, so that a machine that
 /// becomes faster or slower does so for both. The user's own working tree is not touched. A failure, or an interrupt,
 /// has been written to stderr.
-base::Result<compare::Comparison, ExitCode> compare_revisions(const std::string& range,
-                                                              profiling::ProfileRequest measurement,
-                                                              const RevisionsRequest& request,
-                                                              compare::Settings settings);
+base::Result<analysis::Comparison, ExitCode> compare_revisions(const std::string& range,
+                                                               app::ProfileRequest measurement,
+                                                               const RevisionsRequest& request,
+                                                               analysis::Settings settings);
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

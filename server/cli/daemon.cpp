@@ -12,9 +12,9 @@
 #include "lsp/transport/peeked.h"
 #include "lsp/transport/stream_transport.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
-Daemon::Daemon(boost::asio::io_context& loop, const session::Service& service, ServeOptions options)
+Daemon::Daemon(boost::asio::io_context& loop, const lsp::Service& service, ServeOptions options)
     : loop_(loop),
       service_(service),
       options_(std::move(options)),
@@ -31,7 +31,7 @@ base::Result<void> Daemon::start() {
   if (options_.port.has_value()) {
     return start_port();
   }
-  auto connection = transport::take_standard_streams(loop_);
+  auto connection = lsp::take_standard_streams(loop_);
   if (!connection) {
     return connection.error();
   }
@@ -43,7 +43,7 @@ base::Result<void> Daemon::watch_client() {
   if (options_.process == 0) {
     return {};
   }
-  client_process_ = session::watch_process_end(loop_, static_cast<pid_t>(options_.process), [this] {
+  client_process_ = lsp::watch_process_end(loop_, static_cast<pid_t>(options_.process), [this] {
     exit_code_ = 1;
     stop("the client's process has ended");
   });
@@ -53,19 +53,19 @@ base::Result<void> Daemon::watch_client() {
   return {};
 }
 
-transport::ListenerHandlers Daemon::handlers(std::function<void(std::shared_ptr<transport::Transport>)> on_connection) {
+lsp::ListenerHandlers Daemon::handlers(std::function<void(std::shared_ptr<lsp::Transport>)> on_connection) {
   return {std::move(on_connection), [](const std::string& reason) { spdlog::warn("{}", reason); }};
 }
 
 base::Result<void> Daemon::start_pipe() {
-  auto endpoint = transport::open_pipe(loop_, options_.pipe, handlers([this](auto connection) { greet(connection); }));
-  if (auto* problem = std::get_if<transport::EndpointProblem>(&endpoint)) {
+  auto endpoint = lsp::open_pipe(loop_, options_.pipe, handlers([this](auto connection) { greet(connection); }));
+  if (auto* problem = std::get_if<lsp::EndpointProblem>(&endpoint)) {
     return base::error(std::move(problem->what));
   }
-  if (auto* connection = std::get_if<std::shared_ptr<transport::Transport>>(&endpoint)) {
+  if (auto* connection = std::get_if<std::shared_ptr<lsp::Transport>>(&endpoint)) {
     serve_only(std::move(*connection));
   } else {
-    listener_ = std::move(std::get<std::unique_ptr<transport::Listener>>(endpoint));
+    listener_ = std::move(std::get<std::unique_ptr<lsp::Listener>>(endpoint));
     print_error("listening at " + options_.pipe);
     wait_if_idle();
   }
@@ -73,15 +73,15 @@ base::Result<void> Daemon::start_pipe() {
 }
 
 base::Result<void> Daemon::start_port() {
-  auto endpoint = transport::open_port(loop_, static_cast<std::uint16_t>(*options_.port),
-                                       handlers([this](auto connection) { ask_for_token(std::move(connection)); }));
-  if (auto* problem = std::get_if<transport::EndpointProblem>(&endpoint)) {
+  auto endpoint = lsp::open_port(loop_, static_cast<std::uint16_t>(*options_.port),
+                                 handlers([this](auto connection) { ask_for_token(std::move(connection)); }));
+  if (auto* problem = std::get_if<lsp::EndpointProblem>(&endpoint)) {
     return base::error(std::move(problem->what));
   }
-  if (auto* connection = std::get_if<std::shared_ptr<transport::Transport>>(&endpoint)) {
+  if (auto* connection = std::get_if<std::shared_ptr<lsp::Transport>>(&endpoint)) {
     serve_only(std::move(*connection));
   } else {
-    listener_ = std::move(std::get<std::unique_ptr<transport::Listener>>(endpoint));
+    listener_ = std::move(std::get<std::unique_ptr<lsp::Listener>>(endpoint));
     auto token = TokenFile::open(options_.token_file, listener_->port());
     if (!token) {
       listener_.reset();
@@ -93,9 +93,9 @@ base::Result<void> Daemon::start_port() {
   return {};
 }
 
-void Daemon::ask_for_token(std::shared_ptr<transport::Transport> connection) {
+void Daemon::ask_for_token(std::shared_ptr<lsp::Transport> connection) {
   waiting_.add([&](const std::function<void()>& leave) {
-    return session::authenticate(
+    return lsp::authenticate(
         loop_, std::move(connection), token_->token(), {},
         [this, leave](auto known) {
           leave();
@@ -108,13 +108,13 @@ void Daemon::ask_for_token(std::shared_ptr<transport::Transport> connection) {
   });
 }
 
-void Daemon::greet(const std::shared_ptr<transport::Transport>& connection) {
+void Daemon::greet(const std::shared_ptr<lsp::Transport>& connection) {
   waiting_.add([&](const std::function<void()>& leave) {
-    return transport::peek(
+    return lsp::peek(
         loop_, connection,
-        [this, leave](std::shared_ptr<transport::Transport> known, const std::string& first) {
+        [this, leave](std::shared_ptr<lsp::Transport> known, const std::string& first) {
           leave();
-          if (const auto greeting = transport::parse_greeting(first); greeting.has_value() && !stopped_) {
+          if (const auto greeting = lsp::parse_greeting(first); greeting.has_value() && !stopped_) {
             links_.connected(known, *greeting);
           } else {
             serve(std::move(known));
@@ -124,21 +124,21 @@ void Daemon::greet(const std::shared_ptr<transport::Transport>& connection) {
   });
 }
 
-void Daemon::serve_only(std::shared_ptr<transport::Transport> connection) {
+void Daemon::serve_only(std::shared_ptr<lsp::Transport> connection) {
   only_one_ = true;
   serve(std::move(connection));
 }
 
-void Daemon::serve(std::shared_ptr<transport::Transport> connection) {
+void Daemon::serve(std::shared_ptr<lsp::Transport> connection) {
   if (stopped_) {
     connection->close();
     return;
   }
-  session::SessionOptions options;
+  lsp::SessionOptions options;
   options.path_maps = options_.path_maps;
-  auto weak = std::make_shared<std::weak_ptr<session::Session>>();
-  auto session = std::make_shared<session::Session>(loop_, std::move(connection), service_, std::move(options),
-                                                    [this, weak](int code) { session_ended(weak->lock(), code); });
+  auto weak = std::make_shared<std::weak_ptr<lsp::Session>>();
+  auto session = std::make_shared<lsp::Session>(loop_, std::move(connection), service_, std::move(options),
+                                                [this, weak](int code) { session_ended(weak->lock(), code); });
   *weak = session;
   sessions_.insert(session);
   session->start();
@@ -156,7 +156,7 @@ void Daemon::wait_if_idle() {
   });
 }
 
-void Daemon::session_ended(const std::shared_ptr<session::Session>& ended, int exit_code) {
+void Daemon::session_ended(const std::shared_ptr<lsp::Session>& ended, int exit_code) {
   sessions_.erase(ended);
   wait_if_idle();
   if (only_one_ && !stopped_) {
@@ -188,4 +188,4 @@ void Daemon::stop(std::string_view reason) {
   }
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -19,7 +19,7 @@
 #include "lsp/session/waiting_room.h"
 #include "lsp/transport/endpoint.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 struct ServeOptions {
   bool stdio = false;
@@ -27,7 +27,7 @@ struct ServeOptions {
   std::optional<int> port;   ///< on 127.0.0.1; 0: any
   std::string token_file;    ///< empty: one of ours
   std::int64_t process = 0;  ///< the client's: the daemon ends with it; 0: none is named
-  session::PathMaps path_maps;
+  lsp::PathMaps path_maps;
   int idle_exit_s = 0;  ///< of a daemon that listens: ends when nobody has needed it for so long; 0: never
 };
 
@@ -35,7 +35,7 @@ struct ServeOptions {
 /// everybody who comes until it is stopped.
 class Daemon {
  public:
-  Daemon(boost::asio::io_context& loop, const session::Service& service, ServeOptions options);
+  Daemon(boost::asio::io_context& loop, const lsp::Service& service, ServeOptions options);
 
   base::Result<void> start();
   /// Ends all sessions and listens no more: the loop runs out of work within a second.
@@ -49,23 +49,23 @@ class Daemon {
   base::Result<void> start_pipe();
   base::Result<void> start_port();
   base::Result<void> watch_client();
-  transport::ListenerHandlers handlers(std::function<void(std::shared_ptr<transport::Transport>)> on_connection);
-  void ask_for_token(std::shared_ptr<transport::Transport> connection);
+  lsp::ListenerHandlers handlers(std::function<void(std::shared_ptr<lsp::Transport>)> on_connection);
+  void ask_for_token(std::shared_ptr<lsp::Transport> connection);
   /// By the first message: serves a client that speaks LSP, or gives the connection to the session of its link.
-  void greet(const std::shared_ptr<transport::Transport>& connection);
-  void serve(std::shared_ptr<transport::Transport> connection);
-  void serve_only(std::shared_ptr<transport::Transport> connection);
+  void greet(const std::shared_ptr<lsp::Transport>& connection);
+  void serve(std::shared_ptr<lsp::Transport> connection);
+  void serve_only(std::shared_ptr<lsp::Transport> connection);
   /// Begins to wait for the idle exit, when there is one and no session.
   void wait_if_idle();
-  void session_ended(const std::shared_ptr<session::Session>& ended, int exit_code);
+  void session_ended(const std::shared_ptr<lsp::Session>& ended, int exit_code);
 
   boost::asio::io_context& loop_;
-  const session::Service& service_;
+  const lsp::Service& service_;
   ServeOptions options_;
   std::optional<TokenFile> token_;
-  std::unique_ptr<transport::Listener> listener_;
-  std::set<std::shared_ptr<session::Session>> sessions_;
-  session::WaitingRoom waiting_;  ///< have not spoken or shown their token yet
+  std::unique_ptr<lsp::Listener> listener_;
+  std::set<std::shared_ptr<lsp::Session>> sessions_;
+  lsp::WaitingRoom waiting_;  ///< have not spoken or shown their token yet
   Links links_;
   boost::asio::steady_timer idle_;
   std::shared_ptr<void> client_process_;
@@ -75,4 +75,4 @@ class Daemon {
   std::function<void()> on_stop_;
 };
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -19,11 +19,11 @@
 #include "worker/cache.h"
 #include "worker/machine.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
-using hardware::Device;
+using operations::Device;
 
 struct DeviceOptions {
   bool measure = false;
@@ -31,28 +31,28 @@ struct DeviceOptions {
   double seconds = 0.25;
 };
 
-microbenchmarks::Measured measured(const DeviceOptions& options) {
-  microbenchmarks::MeasureRequest request;
+operations::Measured measured(const DeviceOptions& options) {
+  operations::MeasureRequest request;
   request.name = worker::processor_name();
   request.memory_bytes = static_cast<double>(worker::memory_capacity());
   request.each = std::chrono::milliseconds(static_cast<int>(options.seconds * 1000));
   ProgressLine progress;
-  return microbenchmarks::measure_processor(request, microbenchmarks::read_processor("/sys/devices/system/cpu"),
-                                            [&](const std::string& what) {
-                                              const protocol::Progress step{"device", 0, "Measuring: " + what};
-                                              progress.show(step, step);
-                                            });
+  return operations::measure_processor(request, operations::read_processor("/sys/devices/system/cpu"),
+                                       [&](const std::string& what) {
+                                         const protocol::Progress step{"device", 0, "Measuring: " + what};
+                                         progress.show(step, step);
+                                       });
 }
 
 int write(const Device& device, const Output& output) {
-  return write_out(output.format == "json" ? hardware::device_json(device) : report::text_device(device), output);
+  return write_out(output.format == "json" ? operations::device_json(device) : report::text_device(device), output);
 }
 
 int show_sheet(const std::string& name, const Output& output) {
-  if (const auto device = hardware::find_data_sheet(name)) {
+  if (const auto device = operations::find_data_sheet(name)) {
     return write(*device, output);
   }
-  print_error("there is no data sheet of " + name + "; there are: " + hardware::data_sheet_names());
+  print_error("there is no data sheet of " + name + "; there are: " + operations::data_sheet_names());
   return kExitUsage;
 }
 
@@ -65,7 +65,7 @@ int show(const DeviceOptions& options, const Output& output) {
     return fail(cache.error().message());
   }
   if (!options.measure) {
-    const auto kept = profiling::kept_device(*cache);
+    const auto kept = app::kept_device(*cache);
     if (!kept) {
       return fail(kept.error().message() + ". Measure again with --measure.");
     }
@@ -80,7 +80,7 @@ int show(const DeviceOptions& options, const Output& output) {
         "a quiet machine.");
     return write(device, output);
   }
-  if (const auto done = profiling::keep_device(*cache, device); !done) {
+  if (const auto done = app::keep_device(*cache, device); !done) {
     return fail(done.error().message());
   }
   return write(device, output);
@@ -106,4 +106,4 @@ void add_device_command(CLI::App& app, int& exit_code) {
   command->callback([options, output, &exit_code] { exit_code = show(*options, *output); });
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

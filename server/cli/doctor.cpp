@@ -34,7 +34,7 @@
 #include "worker/machine.h"
 #include "worker/program_output.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -63,7 +63,7 @@ struct Findings {
   bool agent_loaded() const { return warmed.has_value() && failure() == nullptr; }
 };
 
-Findings look(const profiling::ProfileRequest& request) {
+Findings look(const app::ProfileRequest& request) {
   Findings found;
   std::error_code problem;
   const fs::path entry = request.entry.empty() ? fs::current_path(problem) / "entry.py" : fs::canonical(request.entry);
@@ -87,7 +87,7 @@ Check not_checked(const std::string& name, const std::string& why) {
   return {CheckStatus::kNote, name, "not checked: " + why, ""};
 }
 
-Check check_interpreter(const Findings& found, const profiling::ProfileRequest& request) {
+Check check_interpreter(const Findings& found, const app::ProfileRequest& request) {
   const std::string name = "interpreter";
   const std::string& path = found.interpreter.path;
   if (path.empty()) {
@@ -268,9 +268,8 @@ Check check_profiles(const Findings& found) {
           ""};
 }
 
-int run(const profiling::ProfileRequest& request) {
-  if (const std::string problem = request.entry.empty() ? "" : profiling::entry_problem(request.entry);
-      !problem.empty()) {
+int run(const app::ProfileRequest& request) {
+  if (const std::string problem = request.entry.empty() ? "" : app::entry_problem(request.entry); !problem.empty()) {
     std::cerr << failure_text({protocol::failure_of(protocol::FailureKind::kEntryUnreadable, "start", problem), ""},
                               "");
     return kExitUsage;
@@ -296,7 +295,7 @@ int run(const profiling::ProfileRequest& request) {
 }  // namespace
 
 void add_doctor_command(CLI::App& app, int& exit_code) {
-  auto request = std::make_shared<profiling::ProfileRequest>();
+  auto request = std::make_shared<app::ProfileRequest>();
   CLI::App* command = app.add_subcommand("doctor", "Check what a profile needs, with the fix for what is missing.");
   command->add_option("ENTRY", request->entry, "Entry point that would be profiled; else the current folder counts");
   add_place_options(*command, request);
@@ -308,4 +307,4 @@ void add_doctor_command(CLI::App& app, int& exit_code) {
   command->callback([request, &exit_code] { exit_code = run(*request); });
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -8,7 +8,7 @@
 #include <utility>
 #include <variant>
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace asio = boost::asio;
 
@@ -51,4 +51,4 @@ worker::Finished BlockingWorker::wait(const ShowProgress& progress, const std::f
   return std::move(*finished);
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -11,7 +11,7 @@
 #include "protocol/worker_messages.h"
 #include "worker/worker.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 using ShowProgress = std::function<void(const protocol::Progress&)>;
 
@@ -39,20 +39,20 @@ class BlockingWorker {
 /// `request` and `target` outlive it.
 class EntryRuns {
  public:
-  EntryRuns(const profiling::ProfileRequest& request, const profiling::Target& target)
+  EntryRuns(const app::ProfileRequest& request, const app::Target& target)
       : request_(request), target_(target), worker_({target.interpreter.path, target.cache}) {}
 
-  const profiling::ProfileRequest& request() const { return request_; }
-  const profiling::Target& target() const { return target_; }
+  const app::ProfileRequest& request() const { return request_; }
+  const app::Target& target() const { return target_; }
 
-  worker::Finished run(const profiling::PlannedRun& plan, const ShowProgress& progress) {
-    return worker_.run(plan.spec, plan.limits, progress, profiling::chooser_of(plan));
+  worker::Finished run(const app::PlannedRun& plan, const ShowProgress& progress) {
+    return worker_.run(plan.spec, plan.limits, progress, app::chooser_of(plan));
   }
 
  private:
-  const profiling::ProfileRequest& request_;
-  const profiling::Target& target_;
+  const app::ProfileRequest& request_;
+  const app::Target& target_;
   BlockingWorker worker_;
 };
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

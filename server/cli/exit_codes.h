@@ -1,7 +1,7 @@
 // Exit codes of all commands: docs/user/errors.md.
 #pragma once
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitEntryFailed = 1;  ///< the user's code
@@ -16,4 +16,4 @@ struct ExitCode {
   int value = kExitOk;
 };
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

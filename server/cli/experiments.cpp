@@ -6,17 +6,17 @@
 #include "cli/progress_line.h"
 #include "cli/terminal.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
-profiling::ExperimentOutcome outcome_of(EntryRuns& runs, protocol::Experiment experiment) {
-  const profiling::PlannedRun plan = profiling::plan_experiment(runs.request(), runs.target(), std::move(experiment));
+app::ExperimentOutcome outcome_of(EntryRuns& runs, protocol::Experiment experiment) {
+  const app::PlannedRun plan = app::plan_experiment(runs.request(), runs.target(), std::move(experiment));
   ProgressLine line;
   const auto show = [&](const protocol::Progress& step) { line.show(step, step); };
   worker::Finished finished = runs.run(plan, show);
   line.clear();
-  return profiling::findings_of(std::move(finished));
+  return app::findings_of(std::move(finished));
 }
 
 }  // namespace
@@ -29,7 +29,7 @@ base::Result<worker::ExperimentFindings, ExitCode> run_experiment(EntryRuns& run
   return std::move(*findings);
 }
 
-base::Task<profiling::ExperimentOutcome> EntryExperiments::run(protocol::Experiment experiment) {
+base::Task<app::ExperimentOutcome> EntryExperiments::run(protocol::Experiment experiment) {
   co_return outcome_of(runs_, std::move(experiment));
 }
 
@@ -40,9 +40,9 @@ base::Task<void> EntryExperiments::off_loop(std::function<void()> work) {
 
 std::string EntryExperiments::cache() const { return runs_.target().cache; }
 
-ExitCode print_failure(const profiling::RunFailure& failure, const profiling::Target& target) {
+ExitCode print_failure(const app::RunFailure& failure, const app::Target& target) {
   write_to_error(failure_text(failure, target.project_root));
   return exit_code_of(failure);
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

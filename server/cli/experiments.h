@@ -18,7 +18,7 @@
 #include "cli/exit_codes.h"
 #include "protocol/experiment.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 /// Runs an experiment, with its progress on the terminal. A failure is printed.
 base::Result<worker::ExperimentFindings, ExitCode> run_experiment(EntryRuns& runs, protocol::Experiment experiment);
@@ -28,7 +28,7 @@ class EntryExperiments final : public app::ExperimentRunner {
  public:
   explicit EntryExperiments(EntryRuns& runs) : runs_(runs) {}
 
-  base::Task<profiling::ExperimentOutcome> run(protocol::Experiment experiment) override;
+  base::Task<app::ExperimentOutcome> run(protocol::Experiment experiment) override;
   base::Task<void> off_loop(std::function<void()> work) override;
   std::string cache() const override;
 
@@ -52,12 +52,11 @@ T wait_for(base::Task<T> task) {
 }
 
 /// Prints the failure.
-ExitCode print_failure(const profiling::RunFailure& failure, const profiling::Target& target);
+ExitCode print_failure(const app::RunFailure& failure, const app::Target& target);
 
 /// wait_for() of what fails as runs of the entry point do. A failure is printed.
 template <typename T>
-base::Result<T, ExitCode> wait_for(const profiling::Target& target,
-                                   base::Task<base::Result<T, profiling::RunFailure>> task) {
+base::Result<T, ExitCode> wait_for(const app::Target& target, base::Task<base::Result<T, app::RunFailure>> task) {
   auto result = wait_for(std::move(task));
   if (!result) {
     return print_failure(result.error(), target);
@@ -69,4 +68,4 @@ base::Result<T, ExitCode> wait_for(const profiling::Target& target,
   }
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

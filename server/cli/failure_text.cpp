@@ -6,7 +6,7 @@
 #include "analysis/attribution/source_scope.h"
 #include "cli/terminal.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -32,7 +32,7 @@ std::string last_lines(const std::string& text, std::size_t count) {
 
 }  // namespace
 
-std::string failure_text(const profiling::RunFailure& failure, const std::string& project_root) {
+std::string failure_text(const app::RunFailure& failure, const std::string& project_root) {
   const std::vector<protocol::TraceFrame> frames = user_frames(failure.frames, project_root);
   std::string text;
   if (!frames.empty()) {
@@ -79,4 +79,4 @@ ExitCode usage_error(const std::string& message) {
   return {kExitUsage};
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -7,11 +7,11 @@
 #include "base/result.h"
 #include "cli/exit_codes.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 /// "FILE:LINE: error: ..." with the user's own frames and, where they help, the last output of the process.
 /// Control characters that come from user code are replaced.
-std::string failure_text(const profiling::RunFailure& failure, const std::string& project_root);
+std::string failure_text(const app::RunFailure& failure, const std::string& project_root);
 
 /// docs/user/errors.md: which failures are the entry point's, and which are the machine's.
 ExitCode exit_code_of(const protocol::Failure& failure);
@@ -23,4 +23,4 @@ int fail(const base::Error& error, int exit_code = kExitEnvironment);
 /// Writes to stderr what is wrong with the command line or a file that it names.
 ExitCode usage_error(const std::string& message);
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -13,7 +13,7 @@
 #include "base/errno_text.h"
 #include "worker/process.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -137,4 +137,4 @@ base::Result<std::string> GitWorktrees::add(const std::string& commit) {
   return folder;
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 /// `after_dashes`: what take_command_to_run() gave.
 void add_guard_command(CLI::App& app, int& exit_code, const std::vector<std::string>& after_dashes);
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -133,4 +133,4 @@ class HelpFormat final : public CLI::Formatter {
 
 std::shared_ptr<CLI::Formatter> help_format() { return std::make_shared<HelpFormat>(); }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

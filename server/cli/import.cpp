@@ -18,7 +18,7 @@
 #include "step/changes/step_schedule.h"
 #include "store/fingerprint.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -38,12 +38,12 @@ store::Moment time_of(const std::string& trace) {
 /// project: a trace may name any file of this machine.
 void add_texts(analysis::Profile& profile, const std::string& trace) {
   const std::string root = profile.project_root + "/";
-  std::vector<std::string> paths = profiling::own_files(profile);
+  std::vector<std::string> paths = app::own_files(profile);
   std::erase_if(paths, [&](const std::string& path) {
     return profile.project_root.empty() || !path.starts_with(root) || !path.ends_with(".py") ||
            std::filesystem::path(path).lexically_normal() != path;
   });
-  profiling::add_line_texts(profile, profiling::ran_sources(paths, {}, time_of(trace)).texts);
+  app::add_line_texts(profile, app::ran_sources(paths, {}, time_of(trace)).texts);
 }
 
 int run(const TraceOptions& options, const Output& output) {
@@ -52,9 +52,9 @@ int run(const TraceOptions& options, const Output& output) {
     return input.error().value;
   }
   analysis::Profile profile = analysis::build_profile(*input);
-  const auto graph = whatif::add_schedule(profile, *input);
+  const auto graph = step::add_schedule(profile, *input);
   if (graph.has_value()) {
-    profiling::add_recorded_work(profile, *graph, input->recorded_keys);
+    app::add_recorded_work(profile, *graph, input->recorded_keys);
   }
   add_texts(profile, absolute_path(options.trace));
   const analysis::RecordedRun recorded{std::move(input->runs.front()), std::move(input->scope)};
@@ -88,4 +88,4 @@ void add_import_command(CLI::App& app, int& exit_code) {
   command->callback([options, output, &exit_code] { exit_code = run(*options, *output); });
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

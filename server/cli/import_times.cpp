@@ -18,7 +18,7 @@
 #include "operations/table/time_csv.h"
 #include "report/operation_times.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -38,7 +38,7 @@ base::Result<Merged> import_csv(OperationTable& table, const std::string& path, 
   if (!text) {
     return text.error();
   }
-  csv.measured_s = profiling::seconds_since_1970();
+  csv.measured_s = app::seconds_since_1970();
   csv.source = csv.source.empty() ? std::filesystem::path(path).filename().string() : csv.source;
   const auto rows = operations::parse_times(*text, path, csv);
   if (!rows) {
@@ -115,4 +115,4 @@ void add_import_and_merge_commands(CLI::App& operations, int& exit_code) {
   });
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -3,8 +3,8 @@
 
 #include <CLI/CLI.hpp>
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 void add_import_and_merge_commands(CLI::App& operations, int& exit_code);
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

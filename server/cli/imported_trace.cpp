@@ -15,7 +15,7 @@
 #include "ingest/import_trace.h"
 #include "ingest/traced_rank.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -34,11 +34,11 @@ bool can_be_read(const std::string& path) {
 }
 
 /// Prints why the trace cannot be read as `options` say, and what to do.
-base::Result<imports::StepBoundary, ExitCode> boundary_or_report(const TraceOptions& options) {
+base::Result<ingest::StepBoundary, ExitCode> boundary_or_report(const TraceOptions& options) {
   if (!can_be_read(options.trace)) {
     return ExitCode{kExitUsage};
   }
-  auto boundary = imports::parse_trace_boundary(options.step_boundary);
+  auto boundary = ingest::parse_trace_boundary(options.step_boundary);
   if (!boundary) {
     print_error(boundary.error().message());
     return ExitCode{kExitUsage};
@@ -46,8 +46,8 @@ base::Result<imports::StepBoundary, ExitCode> boundary_or_report(const TraceOpti
   return *std::move(boundary);
 }
 
-imports::ImportOptions import_options(const TraceOptions& options, imports::StepBoundary boundary) {
-  imports::ImportOptions how;
+ingest::ImportOptions import_options(const TraceOptions& options, ingest::StepBoundary boundary) {
+  ingest::ImportOptions how;
   how.boundary = std::move(boundary);
   how.trace_path = absolute_path(options.trace);
   how.project_root = options.project_root.empty() ? "" : absolute_path(options.project_root);
@@ -94,24 +94,24 @@ base::Result<ImportedRank, ExitCode> import_rank_or_report(const TraceOptions& o
     return boundary.error();
   }
   try {
-    imports::Trace trace = read_trace_file(options.trace, {options.process, *boundary}, options.with_shapes);
-    analysis::TracedRank traced = imports::traced_rank(trace);
-    return ImportedRank{std::move(traced), imports::import_trace(std::move(trace), import_options(options, *boundary))};
-  } catch (const imports::ImportError& error) {
+    ingest::Trace trace = read_trace_file(options.trace, {options.process, *boundary}, options.with_shapes);
+    analysis::TracedRank traced = ingest::traced_rank(trace);
+    return ImportedRank{std::move(traced), ingest::import_trace(std::move(trace), import_options(options, *boundary))};
+  } catch (const ingest::ImportError& error) {
     print_error(error.what());
     return ExitCode{kExitEntryFailed};
   }
 }
 
-base::Result<imports::RecordedStep, ExitCode> recorded_step_or_report(const TraceOptions& options) {
+base::Result<ingest::RecordedStep, ExitCode> recorded_step_or_report(const TraceOptions& options) {
   const auto boundary = boundary_or_report(options);
   if (!boundary) {
     return boundary.error();
   }
   try {
-    return imports::recorded_step(read_trace_file(options.trace, {options.process, *boundary}, true),
-                                  import_options(options, *boundary));
-  } catch (const imports::ImportError& error) {
+    return ingest::recorded_step(read_trace_file(options.trace, {options.process, *boundary}, true),
+                                 import_options(options, *boundary));
+  } catch (const ingest::ImportError& error) {
     print_error(error.what());
     return ExitCode{kExitEntryFailed};
   }
@@ -132,4 +132,4 @@ bool looks_like_trace(const std::string& path) {
   return !python && (json || text.starts_with("\x1f\x8b") || text.starts_with("SQLite format 3"));
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -13,7 +13,7 @@
 #include "cli/exit_codes.h"
 #include "ingest/recorded_step.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 struct TraceOptions {
   std::string trace;
@@ -22,7 +22,7 @@ struct TraceOptions {
   std::optional<std::uint32_t> process;
   std::vector<std::string> code;
   bool with_shapes = false;     ///< read, where the trace has them
-  bool all_steps = false;       ///< imports::ImportOptions::all_steps
+  bool all_steps = false;       ///< ingest::ImportOptions::all_steps
   std::string step_boundary{};  ///< the value of --step-boundary; empty: found
 };
 
@@ -45,9 +45,9 @@ struct ImportedRank {
 base::Result<ImportedRank, ExitCode> import_rank_or_report(const TraceOptions& options);
 
 /// What the trace's steps ran on its GPU; reports errors as import_or_report() does.
-base::Result<imports::RecordedStep, ExitCode> recorded_step_or_report(const TraceOptions& options);
+base::Result<ingest::RecordedStep, ExitCode> recorded_step_or_report(const TraceOptions& options);
 
 /// Whether the file begins as traces do: JSON, gzip or SQLite. No entry point does.
 bool looks_like_trace(const std::string& path);
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

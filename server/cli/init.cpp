@@ -14,7 +14,7 @@
 #include "report/units.h"
 #include "source/entry_point_text.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -22,7 +22,7 @@ struct InitOptions {
   std::string script;
   std::string output;  ///< empty: beside the script
   bool try_it = false;
-  std::shared_ptr<profiling::ProfileRequest> request = std::make_shared<profiling::ProfileRequest>();  ///< of the try
+  std::shared_ptr<app::ProfileRequest> request = std::make_shared<app::ProfileRequest>();  ///< of the try
 };
 
 /// Writes a file that was not there before; else says why not, and returns false.
@@ -41,7 +41,7 @@ bool write_new_file(const std::string& path, const std::string& text) {
 }
 
 /// Runs what was written: a short profile at its own batch size, which is not kept. What fails is written to stderr.
-int try_entry(const std::string& entry, profiling::ProfileRequest request) {
+int try_entry(const std::string& entry, app::ProfileRequest request) {
   request.entry = entry;
   request.time_budget_seconds = 1;
   request.keep = false;
@@ -63,14 +63,13 @@ int run(const InitOptions& options) {
   namespace fs = std::filesystem;
   const fs::path script = options.script;
   const fs::path folder = script.has_parent_path() ? script.parent_path() : fs::path(".");
-  const auto text = profiling::text_of(options.script);
+  const auto text = app::text_of(options.script);
   if (!text.has_value()) {
     print_error("cannot read " + options.script + ": name a Python file");
     return kExitUsage;
   }
-  const std::string output = options.output.empty()
-                                 ? (folder / profiling::free_entry_name(folder)).lexically_normal().string()
-                                 : options.output;
+  const std::string output =
+      options.output.empty() ? (folder / app::free_entry_name(folder)).lexically_normal().string() : options.output;
   std::error_code problem;
   if (fs::exists(fs::symlink_status(output, problem))) {
     print_error(output + " exists, and is not replaced. Name another file with --output.");
@@ -113,4 +112,4 @@ void add_init_command(CLI::App& app, int& exit_code) {
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

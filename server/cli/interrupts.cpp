@@ -2,7 +2,7 @@
 
 #include <csignal>
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 Interrupts::Interrupts() : signals_(loop_, SIGINT, SIGTERM, SIGHUP) {
   signals_.async_wait([this](const boost::system::error_code& error, int /*signal*/) { came_ = came_ || !error; });
@@ -13,4 +13,4 @@ bool Interrupts::came() {
   return came_;
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -4,7 +4,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 /// While it exists, SIGINT, SIGTERM and SIGHUP do not end this process: what the command does meanwhile has to look
 /// whether one came. Runs of a worker see SIGINT and SIGTERM besides, and end.
@@ -19,4 +19,4 @@ class Interrupts {
   bool came_ = false;
 };
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

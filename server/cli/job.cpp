@@ -27,11 +27,11 @@
 #include "report/export/job_timeline.h"
 #include "report/job_report.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
-using communication::Job;
+using jobs::Job;
 
 struct JobRequest {
   std::vector<std::string> files;
@@ -46,7 +46,7 @@ base::Result<Job, ExitCode> read_or_report(const std::vector<std::string>& files
   if (std::ranges::any_of(files, looks_like_trace)) {
     return job_of_traces(files);
   }
-  auto job = jobs::read_jobs(files);
+  auto job = app::read_jobs(files);
   if (job) {
     return std::move(*job);
   }
@@ -54,30 +54,29 @@ base::Result<Job, ExitCode> read_or_report(const std::vector<std::string>& files
   return ExitCode{kExitUsage};
 }
 
-base::Result<cluster::RecordedJob> graph_of(const Job& job, const cluster::OneClock& aligned,
-                                            const std::string& network) {
-  const auto recordings = jobs::recordings_of(job);
+base::Result<jobs::RecordedJob> graph_of(const Job& job, const jobs::OneClock& aligned, const std::string& network) {
+  const auto recordings = app::recordings_of(job);
   return recordings ? job_graph(job, aligned.records, *recordings, network)
-                    : base::Result<cluster::RecordedJob>(recordings.error());
+                    : base::Result<jobs::RecordedJob>(recordings.error());
 }
 
 /// The replay of the job and of its changes; a warning where it has none. An error where changes were asked for.
-std::optional<base::Error> add_replay(const Job& job, const cluster::OneClock& aligned, const JobRequest& request,
+std::optional<base::Error> add_replay(const Job& job, const jobs::OneClock& aligned, const JobRequest& request,
                                       analysis::JobReport& shown) {
   const auto graph = graph_of(job, aligned, request.network);
-  const auto replayed = graph ? jobs::replayed(*graph) : base::Result<jobs::Replayed>(graph.error());
+  const auto replayed = graph ? app::replayed(*graph) : base::Result<app::Replayed>(graph.error());
   if (!replayed) {
     if (!(request.changes.empty() && request.network.empty())) {
       return replayed.error();
     }
-    shown.warnings.push_back(jobs::not_replayed(replayed.error()));
+    shown.warnings.push_back(app::not_replayed(replayed.error()));
     return std::nullopt;
   }
   auto changes = changed_steps(*graph, request.changes);
   if (!changes) {
     return changes.error();
   }
-  jobs::add_replay(shown, *replayed);
+  app::add_replay(shown, *replayed);
   shown.changes = std::move(*changes);
   return std::nullopt;
 }
@@ -104,28 +103,28 @@ int show(const JobRequest& request) {
     return job.error().value;
   }
   const int wanted = request.lines_of < 0 ? job->ranks.front().record.rank : request.lines_of;
-  const auto rank_of = [](const communication::JobRank& rank) { return rank.record.rank; };
+  const auto rank_of = [](const jobs::JobRank& rank) { return rank.record.rank; };
   const auto lines_of = std::ranges::find(job->ranks, wanted, rank_of) - job->ranks.begin();
   if (lines_of == std::ssize(job->ranks)) {
     print_error(fmt::format("no file has a record of rank {}", wanted));
     return kExitUsage;
   }
-  const cluster::OneClock aligned = jobs::aligned(*job);
+  const jobs::OneClock aligned = app::aligned(*job);
   if (format == "perfetto") {
     for (const std::string& text : report::shown_warnings(job->warnings, request.output->warnings)) {
       print_error(text);
     }
-    return write_out(exports::job_timeline(aligned.records, job->scope, job->profiler), *request.output);
+    return write_out(report::job_timeline(aligned.records, job->scope, job->profiler), *request.output);
   }
   if (format == "chakra") {
     return write_execution_traces(*job, aligned.records, request.output->file);
   }
-  analysis::JobReport shown = jobs::job_report(*job, aligned);
+  analysis::JobReport shown = app::job_report(*job, aligned);
   if (const auto problem = add_replay(*job, aligned, request, shown)) {
     print_error(problem->message());
     return kExitUsage;
   }
-  shown.slower = jobs::slower_rank(shown, aligned);
+  shown.slower = app::slower_rank(shown, aligned);
   if (format == "html") {
     return write_out(report::html_job_report(shown), *request.output);
   }
@@ -163,4 +162,4 @@ void add_job_command(CLI::App& app, int& exit_code) {
   command->callback([request, &exit_code] { exit_code = show(*request); });
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -15,7 +15,7 @@
 #include "protocol/shown_text.h"
 #include "step/changes/arguments.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -23,7 +23,7 @@ constexpr double kLeastTimes = 0.001;
 constexpr double kMostTimes = 1e9;
 constexpr int kMostParts = 1024;
 
-std::optional<double> times_of(std::string_view text) { return whatif::number_of(text, kLeastTimes, kMostTimes); }
+std::optional<double> times_of(std::string_view text) { return step::number_of(text, kLeastTimes, kMostTimes); }
 
 struct PlaceTimes {
   std::string_view where;
@@ -43,44 +43,44 @@ std::optional<PlaceTimes> place_of(std::string_view argument) {
   return PlaceTimes{argument.substr(0, equals), *times};
 }
 
-base::Result<cluster::RecordedJob> faster_line(cluster::RecordedJob job, std::string_view argument) {
+base::Result<jobs::RecordedJob> faster_line(jobs::RecordedJob job, std::string_view argument) {
   const auto place = place_of(argument);
   const std::size_t colon = place.has_value() ? place->where.rfind(':') : std::string_view::npos;
   if (colon == std::string_view::npos || colon == 0) {
     return base::error("its argument is FILE:LINE=K: K times as fast");
   }
-  const auto line = whatif::whole_number_of(place->where.substr(colon + 1), 1, std::numeric_limits<int>::max());
+  const auto line = step::whole_number_of(place->where.substr(colon + 1), 1, std::numeric_limits<int>::max());
   if (!line.has_value()) {
     return base::error("its argument is FILE:LINE=K, and a line is a number from 1");
   }
   analysis::Location location;
   location.file = place->where.substr(0, colon);
   location.line = static_cast<decltype(location.line)>(*line);
-  return cluster::with_faster_line(std::move(job), location, place->times);
+  return jobs::with_faster_line(std::move(job), location, place->times);
 }
 
-base::Result<cluster::RecordedJob> faster_rank(cluster::RecordedJob job, std::string_view argument) {
+base::Result<jobs::RecordedJob> faster_rank(jobs::RecordedJob job, std::string_view argument) {
   const auto place = place_of(argument);
-  const auto rank = place.has_value() ? whatif::whole_number_of(place->where, 0, 1'000'000) : std::nullopt;
+  const auto rank = place.has_value() ? step::whole_number_of(place->where, 0, 1'000'000) : std::nullopt;
   if (!rank.has_value()) {
     return base::error("its argument is RANK=K: K times as fast");
   }
-  return cluster::with_faster_rank(std::move(job), *rank, place->times);
+  return jobs::with_faster_rank(std::move(job), *rank, place->times);
 }
 
-base::Result<cluster::RecordedJob> ranks_like_median(cluster::RecordedJob job, std::string_view argument) {
+base::Result<jobs::RecordedJob> ranks_like_median(jobs::RecordedJob job, std::string_view argument) {
   if (!argument.empty()) {
     return base::error("it has no argument");
   }
-  return cluster::with_ranks_like_median(std::move(job));
+  return jobs::with_ranks_like_median(std::move(job));
 }
 
-base::Result<cluster::RecordedJob> rank_like_others(cluster::RecordedJob job, std::string_view argument) {
-  const auto rank = whatif::whole_number_of(argument, 0, 1'000'000);
+base::Result<jobs::RecordedJob> rank_like_others(jobs::RecordedJob job, std::string_view argument) {
+  const auto rank = step::whole_number_of(argument, 0, 1'000'000);
   if (!rank.has_value()) {
     return base::error("its argument is the number of a rank");
   }
-  return cluster::with_rank_like_others(std::move(job), *rank);
+  return jobs::with_rank_like_others(std::move(job), *rank);
 }
 
 base::Result<double> times_argument(std::string_view argument) {
@@ -91,87 +91,86 @@ base::Result<double> times_argument(std::string_view argument) {
   return *times;
 }
 
-base::Result<cluster::RecordedJob> faster_communication(cluster::RecordedJob job, std::string_view argument) {
+base::Result<jobs::RecordedJob> faster_communication(jobs::RecordedJob job, std::string_view argument) {
   const auto times = times_argument(argument);
   if (!times) {
     return times.error();
   }
-  return cluster::with_faster_communication(std::move(job), *times);
+  return jobs::with_faster_communication(std::move(job), *times);
 }
 
 /// What the recording leaves open.
 enum class Assumed : std::uint8_t { kLikely, kLatency, kSharedCores, kFusedIsLongest, kFusedIsAll };
 
-cluster::Unsplit unsplit_of(Assumed assumed) {
-  return assumed == Assumed::kLatency ? cluster::Unsplit::kLatency : cluster::Unsplit::kTransfer;
+jobs::Unsplit unsplit_of(Assumed assumed) {
+  return assumed == Assumed::kLatency ? jobs::Unsplit::kLatency : jobs::Unsplit::kTransfer;
 }
 
-base::Result<cluster::RecordedJob> bandwidth(cluster::RecordedJob job, std::string_view argument, Assumed assumed) {
+base::Result<jobs::RecordedJob> bandwidth(jobs::RecordedJob job, std::string_view argument, Assumed assumed) {
   const auto times = times_argument(argument);
   if (!times) {
     return times.error();
   }
-  return cluster::with_bandwidth(std::move(job), *times, unsplit_of(assumed));
+  return jobs::with_bandwidth(std::move(job), *times, unsplit_of(assumed));
 }
 
-base::Result<cluster::RecordedJob> compression(cluster::RecordedJob job, std::string_view argument, Assumed assumed) {
+base::Result<jobs::RecordedJob> compression(jobs::RecordedJob job, std::string_view argument, Assumed assumed) {
   const auto times = times_argument(argument);
   if (!times) {
     return times.error();
   }
-  return cluster::with_compression(std::move(job), *times, unsplit_of(assumed));
+  return jobs::with_compression(std::move(job), *times, unsplit_of(assumed));
 }
 
-base::Result<cluster::RecordedJob> bucket_size(cluster::RecordedJob job, std::string_view argument, Assumed assumed) {
-  const auto bytes = whatif::bytes_of(argument);
+base::Result<jobs::RecordedJob> bucket_size(jobs::RecordedJob job, std::string_view argument, Assumed assumed) {
+  const auto bytes = step::bytes_of(argument);
   if (!bytes.has_value() || *bytes < 1) {
     return base::error("its argument is a size such as 25MiB");
   }
-  return cluster::with_bucket_size(std::move(job), static_cast<std::uint64_t>(*bytes), unsplit_of(assumed));
+  return jobs::with_bucket_size(std::move(job), static_cast<std::uint64_t>(*bytes), unsplit_of(assumed));
 }
 
-base::Result<cluster::RecordedJob> bucket_order(cluster::RecordedJob job, std::string_view argument) {
+base::Result<jobs::RecordedJob> bucket_order(jobs::RecordedJob job, std::string_view argument) {
   std::vector<std::size_t> order;
   while (!argument.empty()) {
     const std::size_t comma = std::min(argument.find(','), argument.size());
-    const auto place = whatif::whole_number_of(argument.substr(0, comma), 0, kMostParts * kMostParts);
+    const auto place = step::whole_number_of(argument.substr(0, comma), 0, kMostParts * kMostParts);
     if (!place.has_value()) {
       return base::error("its argument is the numbers of the buckets, such as 1,0,2");
     }
     order.push_back(static_cast<std::size_t>(*place));
     argument.remove_prefix(std::min(comma + 1, argument.size()));
   }
-  return cluster::with_bucket_order(std::move(job), order);
+  return jobs::with_bucket_order(std::move(job), order);
 }
 
-base::Result<cluster::RecordedJob> partition(cluster::RecordedJob job, std::string_view argument, Assumed assumed) {
-  const auto parts = whatif::whole_number_of(argument, 1, kMostParts);
+base::Result<jobs::RecordedJob> partition(jobs::RecordedJob job, std::string_view argument, Assumed assumed) {
+  const auto parts = step::whole_number_of(argument, 1, kMostParts);
   if (!parts.has_value()) {
     return base::error("its argument is K, a whole number up to 1024");
   }
-  return cluster::with_partition(std::move(job), *parts, unsplit_of(assumed));
+  return jobs::with_partition(std::move(job), *parts, unsplit_of(assumed));
 }
 
-base::Result<cluster::RecordedJob> fuse_pointwise(cluster::RecordedJob job, std::string_view argument,
-                                                  Assumed assumed) {
+base::Result<jobs::RecordedJob> fuse_pointwise(jobs::RecordedJob job, std::string_view argument, Assumed assumed) {
   if (!argument.empty()) {
     return base::error("it has no argument");
   }
   const double share = assumed == Assumed::kFusedIsLongest ? 0 : assumed == Assumed::kFusedIsAll ? 1 : 0.5;
-  return cluster::with_fused_operations(std::move(job), share);
+  return jobs::with_fused_operations(std::move(job), share);
 }
 
-base::Result<cluster::RecordedJob> no_overlap(cluster::RecordedJob job, std::string_view argument, Assumed assumed) {
+base::Result<jobs::RecordedJob> no_overlap(jobs::RecordedJob job, std::string_view argument, Assumed assumed) {
   if (!argument.empty()) {
     return base::error("it has no argument");
   }
   if (assumed == Assumed::kSharedCores) {
     return job;
   }
-  return cluster::without_overlap(std::move(job));
+  return jobs::without_overlap(std::move(job));
 }
 
-using Function = base::Result<cluster::RecordedJob> (*)(cluster::RecordedJob, std::string_view, Assumed);
+using Function = base::Result<jobs::RecordedJob> (*)(jobs::RecordedJob, std::string_view, Assumed);
 
 /// Made in the order of kChanges, whatever was asked for first.
 struct Change {
@@ -183,8 +182,8 @@ struct Change {
   std::string_view note{};
 };
 
-template <base::Result<cluster::RecordedJob> (*Certain)(cluster::RecordedJob, std::string_view)>
-base::Result<cluster::RecordedJob> certain(cluster::RecordedJob job, std::string_view argument, Assumed /*assumed*/) {
+template <base::Result<jobs::RecordedJob> (*Certain)(jobs::RecordedJob, std::string_view)>
+base::Result<jobs::RecordedJob> certain(jobs::RecordedJob job, std::string_view argument, Assumed /*assumed*/) {
   return Certain(std::move(job), argument);
 }
 
@@ -229,8 +228,7 @@ base::Result<std::vector<Asked>> asked_of(const std::vector<std::string>& change
   return all;
 }
 
-base::Result<cluster::RecordedJob> applied(cluster::RecordedJob job, const std::vector<Asked>& changes,
-                                           Assumed assumed) {
+base::Result<jobs::RecordedJob> applied(jobs::RecordedJob job, const std::vector<Asked>& changes, Assumed assumed) {
   for (const Asked& one : changes) {
     auto changed = kChanges[one.place].function(std::move(job), one.argument, assumed);
     if (!changed) {
@@ -242,11 +240,11 @@ base::Result<cluster::RecordedJob> applied(cluster::RecordedJob job, const std::
 }
 
 /// Kinds of which one size was recorded.
-std::string unsplit_kinds(const cluster::RecordedJob& job) {
+std::string unsplit_kinds(const jobs::RecordedJob& job) {
   std::string names;
-  for (const auto& [kind, time] : cluster::transfer_times(job, cluster::Unsplit::kTransfer)) {
+  for (const auto& [kind, time] : jobs::transfer_times(job, jobs::Unsplit::kTransfer)) {
     if (!time.is_split && time.ns_per_byte > 0) {
-      names += (names.empty() ? "" : ", ") + std::string(communication::kind_name(kind));
+      names += (names.empty() ? "" : ", ") + std::string(jobs::kind_name(kind));
     }
   }
   return names;
@@ -266,7 +264,7 @@ std::string job_change_names() {
   return names;
 }
 
-base::Result<ChangedJob> changed_job(const cluster::RecordedJob& job, std::vector<std::string> changes) {
+base::Result<ChangedJob> changed_job(const jobs::RecordedJob& job, std::vector<std::string> changes) {
   const auto asked = asked_of(changes);
   if (!asked) {
     return asked.error();
@@ -291,8 +289,8 @@ base::Result<ChangedJob> changed_job(const cluster::RecordedJob& job, std::vecto
     assumptions.insert(assumptions.end(), {Assumed::kFusedIsLongest, Assumed::kFusedIsAll});
   }
   auto unchanged = any([](const Change& change) { return change.makes_buckets; })
-                       ? cluster::with_recorded_buckets(job)
-                       : base::Result<cluster::RecordedJob>(job);
+                       ? jobs::with_recorded_buckets(job)
+                       : base::Result<jobs::RecordedJob>(job);
   if (!unchanged) {
     return base::error(protocol::printable(changes.front()) + ": " + unchanged.error().message());
   }
@@ -312,4 +310,4 @@ base::Result<ChangedJob> changed_job(const cluster::RecordedJob& job, std::vecto
   return all;
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

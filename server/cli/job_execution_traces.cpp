@@ -23,24 +23,24 @@
 #include "report/job_report.h"
 #include "step/changes/arguments.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
-using communication::Job;
-using communication::RankRecord;
-using exports::NamedFile;
+using jobs::Job;
+using jobs::RankRecord;
+using report::NamedFile;
 
 constexpr std::string_view kSuffix = ".et";
 constexpr int kMostRank = 1'000'000;
 
 base::Result<std::vector<NamedFile>> traces_of(const Job& job, const std::vector<RankRecord>& aligned) {
-  const auto recordings = jobs::recordings_of(job);
+  const auto recordings = app::recordings_of(job);
   if (!recordings) {
     return recordings.error();
   }
   const auto graph = job_graph(job, aligned, *recordings, "");
-  return graph ? exports::chakra_traces(jobs::records_of(job), *graph)
+  return graph ? report::chakra_traces(app::records_of(job), *graph)
                : base::Result<std::vector<NamedFile>>(graph.error());
 }
 
@@ -70,7 +70,7 @@ std::error_code write_folder(const std::string& folder, const std::vector<NamedF
 std::optional<int> rank_of(std::string_view file) {
   file.remove_suffix(kSuffix.size());
   const std::size_t dot = file.rfind('.');
-  return dot == std::string_view::npos ? std::nullopt : whatif::whole_number_of(file.substr(dot + 1), 0, kMostRank);
+  return dot == std::string_view::npos ? std::nullopt : step::whole_number_of(file.substr(dot + 1), 0, kMostRank);
 }
 
 base::Result<analysis::ExecutionTrace> trace_of(const std::string& file) {
@@ -78,18 +78,18 @@ base::Result<analysis::ExecutionTrace> trace_of(const std::string& file) {
   if (!rank.has_value()) {
     return base::error(file + " is not named as the execution trace of a rank: NAME.RANK.et, such as rank.0.et");
   }
-  const auto bytes = base::read_text(file, jobs::kMostJobBytes);
+  const auto bytes = base::read_text(file, app::kMostJobBytes);
   if (!bytes) {
     return bytes.error();
   }
-  auto trace = imports::read_execution_trace(*bytes, *rank);
+  auto trace = ingest::read_execution_trace(*bytes, *rank);
   if (!trace) {
     return base::error(file + ": " + trace.error().message());
   }
   return trace;
 }
 
-base::Result<cluster::ExecutedJob> executed(const std::vector<std::string>& files) {
+base::Result<jobs::ExecutedJob> executed(const std::vector<std::string>& files) {
   std::vector<analysis::ExecutionTrace> traces;
   for (const std::string& file : files) {
     auto trace = trace_of(file);
@@ -98,11 +98,11 @@ base::Result<cluster::ExecutedJob> executed(const std::vector<std::string>& file
     }
     traces.push_back(std::move(*trace));
   }
-  auto job = cluster::executed_job(traces);
+  auto job = jobs::executed_job(traces);
   if (!job) {
     return job;
   }
-  const auto replayed = cluster::replay(job->job);
+  const auto replayed = jobs::replay(job->job);
   if (!replayed) {
     return replayed.error();
   }
@@ -116,7 +116,7 @@ base::Result<std::string> replay_text(const std::vector<std::string>& files, con
   if (!job) {
     return job.error();
   }
-  const auto replayed = jobs::replayed(job->job);
+  const auto replayed = app::replayed(job->job);
   if (!replayed) {
     return replayed.error();
   }
@@ -124,7 +124,7 @@ base::Result<std::string> replay_text(const std::vector<std::string>& files, con
   if (!steps) {
     return steps.error();
   }
-  return report::text_replayed_traces(replayed->replay, job->job.ranks.size(), *steps, cluster::slowest_rank(job->job),
+  return report::text_replayed_traces(replayed->replay, job->job.ranks.size(), *steps, jobs::slowest_rank(job->job),
                                       job->warnings, shown);
 }
 
@@ -162,4 +162,4 @@ int write_execution_traces(const Job& job, const std::vector<RankRecord>& aligne
   return problem ? kExitEnvironment : kExitOk;
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -8,11 +8,11 @@
 #include "jobs/record/job_file.h"
 #include "protocol/communication.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 /// Writes the execution traces of a job to `folder`, which must not be there yet: all of them, or none. `aligned` are
 /// its records by one clock. An exit code; what it says goes to standard error.
-int write_execution_traces(const communication::Job& job, const std::vector<communication::RankRecord>& aligned,
+int write_execution_traces(const jobs::Job& job, const std::vector<jobs::RankRecord>& aligned,
                            const std::string& folder);
 
 /// Whether it is named as such traces are: it ends with ".et".
@@ -23,4 +23,4 @@ bool is_execution_trace(const std::string& file);
 int show_execution_traces(const std::vector<std::string>& files, const std::vector<std::string>& changes,
                           const Output& output);
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

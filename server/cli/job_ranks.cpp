@@ -22,20 +22,20 @@
 #include "report/units.h"
 #include "report/wording.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
-using communication::Job;
+using jobs::Job;
 
 /// What the rank spends at its lines, without what it waits there for communication.
-communication::RankWork work_of(const Rank& rank, const std::vector<communication::LineCommunication>& waits) {
-  communication::RankWork work{rank.rank, {}};
+jobs::RankWork work_of(const Rank& rank, const std::vector<jobs::LineCommunication>& waits) {
+  jobs::RankWork work{rank.rank, {}};
   const analysis::Profile& profile = rank.run.profile;
   for (const analysis::LineCost& line : profile.lines) {
     double ms = line.self_ms;
-    for (const communication::LineCommunication& wait : waits) {
-      if (jobs::location_of(wait, rank.run.recorded.scope) == line.location) {
+    for (const jobs::LineCommunication& wait : waits) {
+      if (app::location_of(wait, rank.run.recorded.scope) == line.location) {
         ms -= wait.exposed_ms;
       }
     }
@@ -46,16 +46,16 @@ communication::RankWork work_of(const Rank& rank, const std::vector<communicatio
 }
 
 std::string communication_text(const std::vector<Rank>& ranks, const Job& job) {
-  const auto records = jobs::records_of(job);
-  analysis::JobReport shown = jobs::job_report(job, {records, {}, {}});
-  const auto lines = communication::line_communication(records);
-  std::vector<communication::RankWork> work;
+  const auto records = app::records_of(job);
+  analysis::JobReport shown = app::job_report(job, {records, {}, {}});
+  const auto lines = jobs::line_communication(records);
+  std::vector<jobs::RankWork> work;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const auto rank = std::ranges::find(ranks, records[i].rank, &Rank::rank);
     work.push_back(work_of(*rank, lines[i]));
   }
-  if (const auto straggler = communication::find_straggler(records, work)) {
-    shown.slower = jobs::slower_rank(*straggler, true);
+  if (const auto straggler = jobs::find_straggler(records, work)) {
+    shown.slower = app::slower_rank(*straggler, true);
   }
   return report::communication_text(shown, 0);
 }
@@ -79,11 +79,11 @@ base::Result<Rank, std::string> analysed_rank(worker::JobProcess process, const 
         std::ranges::find(output->batches, output->result.batch_size, &worker::MeasuredBatch::batch_size);
     rank.recording = users == output->batches.end() ? nullptr : users->recording;
   }
-  auto run = profiling::analyse_process(std::move(process), options, began);
+  auto run = app::analyse_process(std::move(process), options, began);
   if (!run) {
     return failure_text(run.error(), options.spec.project_root);
   }
-  profiling::add_line_texts(run->profile, profiling::ran_sources(run->profile, {}, began).texts);
+  app::add_line_texts(run->profile, app::ran_sources(run->profile, {}, began).texts);
   rank.run = std::move(*run);
   return rank;
 }
@@ -91,15 +91,15 @@ base::Result<Rank, std::string> analysed_rank(worker::JobProcess process, const 
 Job job_of(const std::vector<Rank>& ranks, const std::string& command) {
   Job job;
   job.command = command;
-  std::vector<communication::TracedRank> traced;
+  std::vector<jobs::TracedRank> traced;
   std::set<std::string> warnings;
   for (const Rank& rank : ranks) {
     if (!rank.communication.has_value() || rank.recording == nullptr || rank.world_size <= rank.rank) {
       continue;
     }
     const analysis::BatchRun& run = rank.run.recorded.run;
-    traced.push_back(communication::trace_rank(run.recording, *rank.communication, rank.run.recorded.scope, rank.rank,
-                                               rank.world_size));
+    traced.push_back(
+        jobs::trace_rank(run.recording, *rank.communication, rank.run.recorded.scope, rank.rank, rank.world_size));
     for (const std::string& warning : traced.back().warnings) {
       warnings.insert(fmt::format("Rank {}: {}", rank.rank, warning));
     }
@@ -111,7 +111,7 @@ Job job_of(const std::vector<Rank>& ranks, const std::string& command) {
     job.torch = profile.environment.torch;
   }
   job.warnings.assign(warnings.begin(), warnings.end());
-  std::vector<communication::RankRecord> records = communication::connect_ranks(std::move(traced), job.warnings);
+  std::vector<jobs::RankRecord> records = jobs::connect_ranks(std::move(traced), job.warnings);
   for (std::size_t i = 0; i < records.size(); ++i) {
     job.ranks[i].record = std::move(records[i]);
   }
@@ -119,17 +119,17 @@ Job job_of(const std::vector<Rank>& ranks, const std::string& command) {
 }
 
 void add_communication(std::vector<Rank>& ranks, const Job& job) {
-  const auto records = jobs::records_of(job);
-  const auto figures = communication::rank_figures(records);
-  const auto lines = communication::line_communication(records);
-  const auto steps = static_cast<int>(communication::common_steps(records).size());
+  const auto records = app::records_of(job);
+  const auto figures = jobs::rank_figures(records);
+  const auto lines = jobs::line_communication(records);
+  const auto steps = static_cast<int>(jobs::common_steps(records).size());
   for (std::size_t i = 0; i < figures.size(); ++i) {
     const auto rank = std::ranges::find(ranks, records[i].rank, &Rank::rank);
     auto& script = rank->run.profile.script;
     if (!script.has_value()) {
       continue;
     }
-    script->communication = jobs::communication_of(figures[i], lines[i], steps, rank->run.recorded.scope);
+    script->communication = app::communication_of(figures[i], lines[i], steps, rank->run.recorded.scope);
   }
 }
 
@@ -156,11 +156,11 @@ int write_job(const Job& job, const std::string& file) {
         fmt::format("{} was not written: no rank of the command used torch.distributed while it was recorded", file));
     return kExitEnvironment;
   }
-  if (const auto problem = base::write_atomically(file, communication::serialise_job(job), base::FileAccess::kUmask)) {
+  if (const auto problem = base::write_atomically(file, jobs::serialise_job(job), base::FileAccess::kUmask)) {
     print_error(fmt::format("cannot write {}: {}", file, problem.message()));
     return kExitEnvironment;
   }
   return kExitOk;
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -9,32 +9,32 @@
 #include "jobs/replay/recorded_job.h"
 #include "protocol/recording.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
-using communication::Job;
-using communication::RankRecord;
+using jobs::Job;
+using jobs::RankRecord;
 
-base::Result<analysis::ChangedStep> changed(const cluster::RecordedJob& job, std::string name,
+base::Result<analysis::ChangedStep> changed(const jobs::RecordedJob& job, std::string name,
                                             const std::vector<std::string>& changes) {
   auto made = changed_job(job, changes);
   if (!made) {
     return made.error();
   }
-  const auto unchanged = cluster::replay(made->unchanged);
+  const auto unchanged = jobs::replay(made->unchanged);
   if (!unchanged) {
     return unchanged.error();
   }
-  std::vector<cluster::Replay> replays;
-  for (const cluster::RecordedJob& one : made->jobs) {
-    auto replayed = cluster::replay(one);
+  std::vector<jobs::Replay> replays;
+  for (const jobs::RecordedJob& one : made->jobs) {
+    auto replayed = jobs::replay(one);
     if (!replayed) {
       return replayed.error();
     }
     replays.push_back(std::move(*replayed));
   }
-  analysis::ChangedStep step = cluster::changed_step(job, *unchanged, replays);
+  analysis::ChangedStep step = jobs::changed_step(job, *unchanged, replays);
   step.change = std::move(name);
   step.notes = std::move(made->notes);
   return step;
@@ -42,10 +42,10 @@ base::Result<analysis::ChangedStep> changed(const cluster::RecordedJob& job, std
 
 }  // namespace
 
-base::Result<cluster::RecordedJob> job_graph(const Job& job, const std::vector<RankRecord>& aligned,
-                                             const std::vector<recording::Recording>& recordings,
-                                             const std::string& network) {
-  auto graph = cluster::recorded_job(jobs::records_of(job), aligned, recordings, job.scope);
+base::Result<jobs::RecordedJob> job_graph(const Job& job, const std::vector<RankRecord>& aligned,
+                                          const std::vector<recording::Recording>& recordings,
+                                          const std::string& network) {
+  auto graph = jobs::recorded_job(app::records_of(job), aligned, recordings, job.scope);
   if (!graph || network.empty()) {
     return graph;
   }
@@ -63,7 +63,7 @@ void add_network_option(CLI::App& command, std::string& network) {
                      "Written by `ridgeline network` on the same links: tells what of an all-reduce is latency");
 }
 
-base::Result<std::vector<analysis::ChangedStep>> changed_steps(const cluster::RecordedJob& job,
+base::Result<std::vector<analysis::ChangedStep>> changed_steps(const jobs::RecordedJob& job,
                                                                const std::vector<std::string>& changes) {
   std::vector<analysis::ChangedStep> steps;
   for (const std::string& change : changes) {
@@ -83,4 +83,4 @@ base::Result<std::vector<analysis::ChangedStep>> changed_steps(const cluster::Re
   return steps;
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -12,22 +12,21 @@
 #include "protocol/communication.h"
 #include "protocol/recording.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 /// The graph of the job, which its replay needs. `aligned` are its records by one clock, `recordings` its recordings.
 /// `network` is the file of `ridgeline network` that says what of an all-reduce is latency; empty: there is none. The
 /// error says why it cannot be replayed.
-base::Result<cluster::RecordedJob> job_graph(const communication::Job& job,
-                                             const std::vector<communication::RankRecord>& aligned,
-                                             const std::vector<recording::Recording>& recordings,
-                                             const std::string& network);
+base::Result<jobs::RecordedJob> job_graph(const jobs::Job& job, const std::vector<jobs::RankRecord>& aligned,
+                                          const std::vector<recording::Recording>& recordings,
+                                          const std::string& network);
 
 /// The option for that file.
 void add_network_option(CLI::App& command, std::string& network);
 
 /// How long a step takes with each of `changes` (job_change.h) and, where there are several, with all. The error says
 /// which change the job cannot be replayed with.
-base::Result<std::vector<analysis::ChangedStep>> changed_steps(const cluster::RecordedJob& job,
+base::Result<std::vector<analysis::ChangedStep>> changed_steps(const jobs::RecordedJob& job,
                                                                const std::vector<std::string>& changes);
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -10,7 +10,7 @@
 #include "cli/terminal.h"
 #include "jobs/replay/traced_job.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -24,9 +24,9 @@ std::string host_in(const std::string& file) {
 
 }  // namespace
 
-base::Result<communication::Job, ExitCode> job_of_traces(const std::vector<std::string>& files) {
-  std::vector<cluster::RankTrace> traces;
-  communication::Job job;
+base::Result<jobs::Job, ExitCode> job_of_traces(const std::vector<std::string>& files) {
+  std::vector<jobs::RankTrace> traces;
+  jobs::Job job;
   for (const std::string& file : files) {
     TraceOptions options;
     options.trace = file;
@@ -37,7 +37,7 @@ base::Result<communication::Job, ExitCode> job_of_traces(const std::vector<std::
     traces.push_back({file, host_in(file), std::move(rank->traced), std::move(rank->input.runs.front().recording),
                       rank->input.scope});
   }
-  auto traced = cluster::traced_job(std::move(traces));
+  auto traced = jobs::traced_job(std::move(traces));
   if (!traced) {
     print_error(traced.error().message());
     return ExitCode{kExitEntryFailed};
@@ -45,10 +45,10 @@ base::Result<communication::Job, ExitCode> job_of_traces(const std::vector<std::
   job.command = fmt::format("{} of torch.profiler", files.size() == 1 ? "a trace" : "traces");
   job.warnings = std::move(traced->warnings);
   job.profiler = "torch.profiler";
-  for (communication::RankRecord& record : traced->records) {
+  for (jobs::RankRecord& record : traced->records) {
     job.ranks.emplace_back().record = std::move(record);
   }
   return job;
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

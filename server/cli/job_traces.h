@@ -8,10 +8,10 @@
 #include "cli/exit_codes.h"
 #include "jobs/record/job_file.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
-/// What ran on devices; the ranks have no recording (communication::JobRank), so that the job cannot be replayed. Why
+/// What ran on devices; the ranks have no recording (jobs::JobRank), so that the job cannot be replayed. Why
 /// that is not possible is written to stderr.
-base::Result<communication::Job, ExitCode> job_of_traces(const std::vector<std::string>& files);
+base::Result<jobs::Job, ExitCode> job_of_traces(const std::vector<std::string>& files);
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -23,7 +23,7 @@
 #include "operations/kernels/operator_source.h"
 #include "worker/cache.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -46,12 +46,12 @@ int environment_failure(const std::string& why) {
   return kExitEnvironment;
 }
 
-base::Result<hardware::Device> device_of(const KernelOptions& options, const std::string& cache) {
+base::Result<operations::Device> device_of(const KernelOptions& options, const std::string& cache) {
   if (!options.device.empty()) {
-    auto named = profiling::named_device(options.device);
-    return named ? base::Result<hardware::Device>(std::move(named->device)) : named.error();
+    auto named = app::named_device(options.device);
+    return named ? base::Result<operations::Device>(std::move(named->device)) : named.error();
   }
-  const auto kept = profiling::kept_device(cache);
+  const auto kept = app::kept_device(cache);
   if (!kept) {
     return kept.error();
   }
@@ -61,8 +61,8 @@ base::Result<hardware::Device> device_of(const KernelOptions& options, const std
   return **kept;
 }
 
-base::Result<MeasuredKernels> measure(const KernelOptions& options, const kernels::Operation& operation,
-                                      const std::vector<kernels::Plan>& plans, const std::string& cache) {
+base::Result<MeasuredKernels> measure(const KernelOptions& options, const operations::Operation& operation,
+                                      const std::vector<operations::Plan>& plans, const std::string& cache) {
   const auto conditions = kernel_conditions(options.python, cache, options.threads, options.seconds);
   if (!conditions) {
     return conditions.error();
@@ -73,8 +73,8 @@ base::Result<MeasuredKernels> measure(const KernelOptions& options, const kernel
 }
 
 /// On the GPU that torch uses in the interpreter; an error where that is not `gpu`.
-base::Result<MeasuredKernels> measure_on_gpu(const KernelOptions& options, const kernels::Operation& operation,
-                                             const std::vector<kernels::Plan>& plans, const hardware::Device& gpu,
+base::Result<MeasuredKernels> measure_on_gpu(const KernelOptions& options, const operations::Operation& operation,
+                                             const std::vector<operations::Plan>& plans, const operations::Device& gpu,
                                              const std::string& cache) {
   const auto conditions = gpu_conditions(gpu, options.python, cache, options.seconds);
   if (!conditions) {
@@ -83,7 +83,7 @@ base::Result<MeasuredKernels> measure_on_gpu(const KernelOptions& options, const
   print_error(fmt::format("{} compiles {} generated programs with NVRTC and runs them beside torch.",
                           conditions->python, plans.size()));
   auto measured = measure_kernels(*conditions, operation, plans);
-  if (measured && !hardware::names_device(measured->gpu, gpu.name)) {
+  if (measured && !operations::names_device(measured->gpu, gpu.name)) {
     return base::error("torch uses another GPU there, " + measured->gpu);
   }
   return measured;
@@ -95,7 +95,7 @@ MeasuredKernels not_run(std::size_t count, const std::string& why) {
 }
 
 /// A source in C++, or where the file is a Python one an operator of PyTorch.
-int emit(const KernelOptions& options, const KernelAnswer& answer, const hardware::Device& device) {
+int emit(const KernelOptions& options, const KernelAnswer& answer, const operations::Device& device) {
   const bool was_run = answer.measured.library_ns > 0;
   const MeasuredKernel* best = was_run ? fastest(answer.measured) : answer.measured.kernels.data();
   if (best == nullptr) {
@@ -103,25 +103,25 @@ int emit(const KernelOptions& options, const KernelAnswer& answer, const hardwar
                                answer.measured.kernels.front().problem);
   }
   const auto index = static_cast<std::size_t>(best - answer.measured.kernels.data());
-  const kernels::Plan& plan = answer.construction.plans[index];
+  const operations::Plan& plan = answer.construction.plans[index];
   if (fs::path(options.emit).extension() != ".py") {
-    return write_out(kernels::program_source(plan), {.format = "text", .file = options.emit});
+    return write_out(operations::program_source(plan), {.format = "text", .file = options.emit});
   }
-  const auto module = kernels::operator_module(plan, device, options.threads);
+  const auto module = operations::operator_module(plan, device, options.threads);
   return module ? write_out(*module, {.format = "text", .file = options.emit})
                 : environment_failure(module.error().message());
 }
 
-int show_one(const KernelOptions& options, const Output& output, const hardware::Device& device,
-             const kernels::Operation& operation, const std::string& cache) {
-  const bool for_gpu = device.kind == hardware::DeviceKind::kGpu;
+int show_one(const KernelOptions& options, const Output& output, const operations::Device& device,
+             const operations::Operation& operation, const std::string& cache) {
+  const bool for_gpu = device.kind == operations::DeviceKind::kGpu;
   if (!for_gpu && options.threads > device.compute_units) {
     print_error(fmt::format("--threads {}: {} has {} cores that may be used", options.threads, device.name,
                             device.compute_units));
     return kExitUsage;
   }
   const auto begin = std::chrono::steady_clock::now();
-  auto construction = kernels::construct(operation, device, options.threads, static_cast<std::size_t>(options.top));
+  auto construction = operations::construct(operation, device, options.threads, static_cast<std::size_t>(options.top));
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
   if (!construction) {
     return environment_failure(construction.error().message());
@@ -149,9 +149,9 @@ int show(const KernelOptions& options, const Output& output) {
     print_error("give either an operation, such as 'matmul 512 1003 768', or --of with a profile");
     return kExitUsage;
   }
-  std::optional<kernels::Operation> operation;  // absent: those of the profile
+  std::optional<operations::Operation> operation;  // absent: those of the profile
   if (options.profile.empty()) {
-    auto parsed = kernels::parse_operation(options.operation);
+    auto parsed = operations::parse_operation(options.operation);
     if (!parsed) {
       print_error(parsed.error().message());
       return kExitUsage;
@@ -226,4 +226,4 @@ void add_kernel_command(CLI::App& app, int& exit_code) {
   command->callback([options, output, &exit_code] { exit_code = show(*options, *output); });
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -11,17 +11,17 @@
 
 #include "base/json_problem.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
-using kernels::ElementwisePlan;
-using kernels::ElementwiseShape;
-using kernels::MatmulPlan;
-using kernels::MatmulShape;
-using kernels::ReductionPlan;
-using kernels::ReductionShape;
 using nlohmann::json;
+using operations::ElementwisePlan;
+using operations::ElementwiseShape;
+using operations::MatmulPlan;
+using operations::MatmulShape;
+using operations::ReductionPlan;
+using operations::ReductionShape;
 
 /// Headings, and what stands below them.
 using Cells = std::vector<std::pair<std::string, std::string>>;
@@ -57,7 +57,7 @@ Cells cells_of(const ReductionPlan& plan) {
           {"threads", std::to_string(plan.threads)}};
 }
 
-Cells cells_of(const kernels::CudaPlan& plan) {
+Cells cells_of(const operations::CudaPlan& plan) {
   Cells cells = {{"tile", fmt::format("{}x{}", plan.tile_rows, plan.tile_columns)},
                  {"each thread", fmt::format("{}x{}", plan.thread_rows, plan.thread_columns)},
                  {"threads", std::to_string(plan.threads)},
@@ -69,10 +69,10 @@ Cells cells_of(const kernels::CudaPlan& plan) {
   return cells;
 }
 
-Cells cells_of(const kernels::Plan& plan, const MeasuredKernel& kernel, double library_ns) {
+Cells cells_of(const operations::Plan& plan, const MeasuredKernel& kernel, double library_ns) {
   Cells cells = std::visit([](const auto& one) { return cells_of(one); }, plan);
-  cells.emplace_back("slowest", kernels::slowest_stage(plan));
-  cells.emplace_back("predicted", fmt::format("{:.1f} us", kernels::predicted_ns(plan) / 1e3));
+  cells.emplace_back("slowest", operations::slowest_stage(plan));
+  cells.emplace_back("predicted", fmt::format("{:.1f} us", operations::predicted_ns(plan) / 1e3));
   if (library_ns <= 0) {
     return cells;  // nothing was run
   }
@@ -130,7 +130,7 @@ json sizes_json(const ReductionPlan& plan) {
           {"parts", plan.threads}};
 }
 
-json sizes_json(const kernels::CudaPlan& plan) {
+json sizes_json(const operations::CudaPlan& plan) {
   return {{"tileRows", plan.tile_rows},     {"tileColumns", plan.tile_columns},
           {"threadRows", plan.thread_rows}, {"threadColumns", plan.thread_columns},
           {"threads", plan.threads},        {"blocksAcross", plan.blocks_across},
@@ -138,10 +138,10 @@ json sizes_json(const kernels::CudaPlan& plan) {
           {"useful", plan.useful},          {"lastWave", plan.last_wave}};
 }
 
-json plan_json(const kernels::Plan& plan, const MeasuredKernel& kernel) {
+json plan_json(const operations::Plan& plan, const MeasuredKernel& kernel) {
   json object = {{"plan", std::visit([](const auto& one) { return sizes_json(one); }, plan)},
-                 {"slowest", kernels::slowest_stage(plan)},
-                 {"predictedNs", kernels::predicted_ns(plan)}};
+                 {"slowest", operations::slowest_stage(plan)},
+                 {"predictedNs", operations::predicted_ns(plan)}};
   if (kernel.ns > 0) {
     object["measuredNs"] = kernel.ns;
     object["relativeError"] = kernel.relative_error;
@@ -153,7 +153,7 @@ json plan_json(const kernels::Plan& plan, const MeasuredKernel& kernel) {
 
 json runner_json(const MatmulShape& shape) {
   if (shape.convolution) {
-    const kernels::Convolution& conv = *shape.convolution;
+    const operations::Convolution& conv = *shape.convolution;
     return {{"kind", "conv"},          {"images", shape.batches}, {"channels", conv.channels}, {"height", conv.height},
             {"width", conv.width},     {"outputs", shape.rows},   {"kernel", conv.kernel},     {"stride", conv.stride},
             {"padding", conv.padding}, {"bias", shape.bias},      {"relu", shape.relu}};
@@ -164,23 +164,23 @@ json runner_json(const MatmulShape& shape) {
 
 json runner_json(const ElementwiseShape& shape) {
   json object = {{"kind", "elementwise"},
-                 {"expression", kernels::python_text(shape.expression)},
+                 {"expression", operations::python_text(shape.expression)},
                  {"operands", json::array()},
                  {"steps", json::array()}};
-  for (const kernels::Operand& operand : shape.expression.operands) {
+  for (const operations::Operand& operand : shape.expression.operands) {
     object["operands"].push_back(
         {{"name", std::string(1, operand.name)},
          {"shape", operand.is_row ? json::array({shape.columns}) : json::array({shape.rows, shape.columns})}});
   }
-  for (const kernels::Step& step : shape.expression.steps) {
-    object["steps"].push_back(kernels::step_text(shape.expression, step, ""));
+  for (const operations::Step& step : shape.expression.steps) {
+    object["steps"].push_back(operations::step_text(shape.expression, step, ""));
   }
   return object;
 }
 
 json runner_json(const ReductionShape& shape) {
   return {{"kind", "reduce"},
-          {"reduction", kernels::reduction_name(shape.reduction)},
+          {"reduction", operations::reduction_name(shape.reduction)},
           {"rows", shape.rows},
           {"columns", shape.columns},
           {"dim", shape.dim}};
@@ -234,7 +234,7 @@ const MeasuredKernel* fastest(const MeasuredKernels& measured) {
   return best;
 }
 
-std::string runner_operation(const kernels::Operation& operation) {
+std::string runner_operation(const operations::Operation& operation) {
   return std::visit([](const auto& shape) { return runner_json(shape); }, operation).dump();
 }
 
@@ -248,7 +248,7 @@ std::string kernel_text(const KernelAnswer& answer) {
                                                              answer.threads == 1 ? "" : "s", answer.device)
                                                : answer.device;
   std::string text =
-      fmt::format("{}, float32, {}\n{} program{} considered\n\n{}", kernels::operation_text(answer.operation), where,
+      fmt::format("{}, float32, {}\n{} program{} considered\n\n{}", operations::operation_text(answer.operation), where,
                   answer.construction.considered, answer.construction.considered == 1 ? "" : "s", table_text(rows));
   if (!was_run) {
     return text + fmt::format("\nPredicted from the description of the GPU; nothing was run: {}.\n",
@@ -264,7 +264,7 @@ std::string kernel_text(const KernelAnswer& answer) {
 
 std::string kernel_json(const KernelAnswer& answer) {
   json object = {{"device", answer.device},
-                 {"operation", kernels::operation_text(answer.operation)},
+                 {"operation", operations::operation_text(answer.operation)},
                  {"dtype", "float32"},
                  {"considered", answer.construction.considered},
                  {"constructionMs", answer.construction_ms},
@@ -281,4 +281,4 @@ std::string kernel_json(const KernelAnswer& answer) {
   return object.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

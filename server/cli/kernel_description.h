@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "operations/kernels/operation.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 struct MeasuredKernel {
   double ns = 0;              ///< 0: there is a problem
@@ -24,7 +24,7 @@ struct MeasuredKernels {
 
 /// What the runner's kernels.py reads: an object with a `kind`, "matmul", "conv", "elementwise" or "reduce", and its
 /// sizes.
-std::string runner_operation(const kernels::Operation& operation);
+std::string runner_operation(const operations::Operation& operation);
 
 /// Parses what the runner's kernels.py wrote about `count` kernels; an error says why they were not run, or what is
 /// wrong with the line.
@@ -46,8 +46,8 @@ base::Result<MeasuredOperator> parse_measured_operator(const std::string& line);
 struct KernelAnswer {
   std::string device;
   int threads = 1;  ///< 0: of a GPU, which has none to choose
-  kernels::Operation operation;
-  kernels::Ranked<kernels::Plan> construction;
+  operations::Operation operation;
+  operations::Ranked<operations::Plan> construction;
   double construction_ms = 0;  ///< that it took
   MeasuredKernels measured;
 };
@@ -58,4 +58,4 @@ const MeasuredKernel* fastest(const MeasuredKernels& measured);
 std::string kernel_text(const KernelAnswer& answer);
 std::string kernel_json(const KernelAnswer& answer);
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -16,7 +16,7 @@
 #include "worker/machine.h"
 #include "worker/program_output.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -49,9 +49,9 @@ base::Result<KernelConditions> kernel_conditions(const std::string& python, cons
   return KernelConditions{worker::find_interpreter_here(python).path, compiler, *sources, cache, threads, seconds};
 }
 
-base::Result<KernelConditions> gpu_conditions(const hardware::Device& gpu, const std::string& python,
+base::Result<KernelConditions> gpu_conditions(const operations::Device& gpu, const std::string& python,
                                               const std::string& cache, double seconds) {
-  const auto is_gpu = [&](const std::string& model) { return hardware::names_device(model, gpu.name); };
+  const auto is_gpu = [&](const std::string& model) { return operations::names_device(model, gpu.name); };
   if (std::ranges::none_of(worker::nvidia_gpus().value_or(std::vector<std::string>()), is_gpu)) {
     return base::error("this machine has no " + gpu.name);
   }
@@ -62,14 +62,15 @@ base::Result<KernelConditions> gpu_conditions(const hardware::Device& gpu, const
   return KernelConditions{worker::find_interpreter_here(python).path, "", *sources, cache, 1, seconds};
 }
 
-base::Result<MeasuredKernels> measure_kernels(const KernelConditions& conditions, const kernels::Operation& operation,
-                                              const std::vector<kernels::Plan>& plans) {
+base::Result<MeasuredKernels> measure_kernels(const KernelConditions& conditions,
+                                              const operations::Operation& operation,
+                                              const std::vector<operations::Plan>& plans) {
   const WorkFolder folder(conditions.cache + "/kernels-" + base::unique_suffix());
   const std::size_t count = plans.size();
   for (std::size_t i = 0; i < count; ++i) {
     if (const auto written =
             write_source(fmt::format("{}/{}{}", folder.path(), i, conditions.compiler.empty() ? ".cu" : ".cpp"),
-                         kernels::program_source(plans[i]));
+                         operations::program_source(plans[i]));
         !written) {
       return written.error();
     }
@@ -92,7 +93,7 @@ base::Result<MeasuredKernels> measure_kernels(const KernelConditions& conditions
 }
 
 base::Result<MeasuredOperator> measure_operator(const KernelConditions& conditions, const std::string& module,
-                                                const kernels::StepOperation& call, const std::string& key) {
+                                                const operations::StepOperation& call, const std::string& key) {
   const WorkFolder folder(conditions.cache + "/kernels-" + base::unique_suffix());
   const std::string file = folder.path() + "/emitted.py";
   if (const auto written = write_source(file, module); !written) {
@@ -109,4 +110,4 @@ base::Result<MeasuredOperator> measure_operator(const KernelConditions& conditio
   return parse_measured_operator(*line);
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

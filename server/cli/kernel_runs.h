@@ -10,7 +10,7 @@
 #include "operations/kernels/operation.h"
 #include "operations/kernels/step_operation.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 struct KernelConditions {
   std::string python;    ///< with torch
@@ -27,16 +27,17 @@ base::Result<KernelConditions> kernel_conditions(const std::string& python, cons
 
 /// The same for programs for `gpu`, which torch's own compiler compiles. An error where this machine has none, as the
 /// driver says: then no interpreter is started.
-base::Result<KernelConditions> gpu_conditions(const hardware::Device& gpu, const std::string& python,
+base::Result<KernelConditions> gpu_conditions(const operations::Device& gpu, const std::string& python,
                                               const std::string& cache, double seconds);
 
 /// Compiles, checks and times the programs.
-base::Result<MeasuredKernels> measure_kernels(const KernelConditions& conditions, const kernels::Operation& operation,
-                                              const std::vector<kernels::Plan>& plans);
+base::Result<MeasuredKernels> measure_kernels(const KernelConditions& conditions,
+                                              const operations::Operation& operation,
+                                              const std::vector<operations::Plan>& plans);
 
 /// Loads an emitted operator and times it in turns with torch's operation, both with the shapes and strides of `key`:
 /// the operator with the calls that PyTorch makes for it, its result and copies of operands that are not contiguous.
 base::Result<MeasuredOperator> measure_operator(const KernelConditions& conditions, const std::string& module,
-                                                const kernels::StepOperation& call, const std::string& key);
+                                                const operations::StepOperation& call, const std::string& key);
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

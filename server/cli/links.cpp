@@ -3,7 +3,7 @@
 #include <chrono>
 #include <utility>
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -12,25 +12,24 @@ constexpr std::chrono::hours kPatience{2};
 
 }  // namespace
 
-void Links::connected(const std::shared_ptr<transport::Transport>& connection,
-                      const transport::LinkGreeting& greeting) {
+void Links::connected(const std::shared_ptr<lsp::Transport>& connection, const lsp::LinkGreeting& greeting) {
   std::erase_if(links_, [](const auto& link) { return link.second.transport.expired(); });
   const auto found = links_.find(greeting.id);
-  std::shared_ptr<transport::Resumable> link = found == links_.end() ? nullptr : found->second.transport.lock();
+  std::shared_ptr<lsp::Resumable> link = found == links_.end() ? nullptr : found->second.transport.lock();
   const bool is_new = link == nullptr;
   if (is_new && greeting.received > 0) {
-    connection->send(std::string(transport::kLinkGone));
+    connection->send(std::string(lsp::kLinkGone));
     connection->close();
     return;
   }
   if (is_new) {
-    link = std::make_shared<transport::Resumable>(loop_);
+    link = std::make_shared<lsp::Resumable>(loop_);
     link->on_detach([this, id = greeting.id](const std::string& /*reason*/) { wait_for_return(id); });
     links_.insert_or_assign(greeting.id, Link{link, boost::asio::steady_timer(loop_)});
   } else {
     found->second.patience.cancel();
   }
-  connection->send(encode(transport::LinkGreeting{greeting.id, link->received()}));
+  connection->send(encode(lsp::LinkGreeting{greeting.id, link->received()}));
   link->attach(connection, greeting.received);
   if (is_new) {
     on_link_(std::move(link));
@@ -50,4 +49,4 @@ void Links::wait_for_return(const std::string& id) {
   });
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

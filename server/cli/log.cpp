@@ -14,7 +14,7 @@
 
 #include "report/units.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -44,4 +44,4 @@ void log_to_standard_error() {
   spdlog::set_default_logger(std::move(logger));
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -7,7 +7,7 @@
 
 #include "worker/embedded_files.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -61,4 +61,4 @@ std::string measuring_script(const std::vector<std::string>& keys, double second
   return std::string(kHead) + literal + std::string(kTail);
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

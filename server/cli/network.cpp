@@ -15,7 +15,7 @@
 #include "worker/interpreter.h"
 #include "worker/program_output.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -67,12 +67,12 @@ int measure(const NetworkRequest& request) {
   if (request.rank > 0) {
     return kExitOk;  // rank 0 has the figures
   }
-  const auto network = communication::parse_network(*line);
+  const auto network = jobs::parse_network(*line);
   if (!network) {
     return fail("what was measured cannot be read: " + network.error().message());
   }
-  write_to_error(printable_lines(communication::network_text(*network)));
-  return write_out(communication::network_toml(*network), request.output);
+  write_to_error(printable_lines(jobs::network_text(*network)));
+  return write_out(jobs::network_toml(*network), request.output);
 }
 
 }  // namespace
@@ -102,4 +102,4 @@ void add_network_command(CLI::App& app, int& exit_code) {
   command->callback([request, &exit_code] { exit_code = measure(*request); });
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -21,14 +21,14 @@
 #include "report/units.h"
 #include "step/changes/change_table.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
 using protocol::Experiment;
 
 struct PlanOptions {
-  std::shared_ptr<profiling::ProfileRequest> request = std::make_shared<profiling::ProfileRequest>();
+  std::shared_ptr<app::ProfileRequest> request = std::make_shared<app::ProfileRequest>();
   std::shared_ptr<Output> output = std::make_shared<Output>();
   std::string device;
   std::vector<std::string> changes;
@@ -43,14 +43,13 @@ int plan(const PlanOptions& options) {
   }
   EntryRuns runs(*options.request, *target);
   const auto findings =
-      capture_operations(runs, options.changes, hardware::find_data_sheet(options.device).has_value());
+      capture_operations(runs, options.changes, operations::find_data_sheet(options.device).has_value());
   if (!findings) {
     return findings.error().value;
   }
   auto table = own_operation_table();
-  const auto made =
-      table ? operations::plan_measuring(*table, options.device, profiling::operations_of(findings->captured))
-            : base::Result<operations::MeasuringPlan>(table.error());
+  const auto made = table ? operations::plan_measuring(*table, options.device, app::operations_of(findings->captured))
+                          : base::Result<operations::MeasuringPlan>(table.error());
   if (!made) {
     print_error(made.error().message());
     return kExitEnvironment;
@@ -106,7 +105,7 @@ int add_times(const std::string& host, const std::string& csv) {
   if (csv.find('\n') + 1 >= csv.size()) {  // the names of the columns alone
     return write_out(host + ": no operation could be timed, none was added\n", {});
   }
-  const std::int64_t now = profiling::seconds_since_1970();
+  const std::int64_t now = app::seconds_since_1970();
   constexpr std::int64_t kClockDifference = 86400;
   const auto rows = operations::parse_times(csv, host, {.measured_s = now + kClockDifference});
   auto table = own_operation_table();
@@ -127,7 +126,7 @@ base::Result<worker::ExperimentFindings, ExitCode> capture_operations(EntryRuns&
                                                                       bool for_cuda) {
   std::vector<protocol::ChangeRequest> requests;
   for (const std::string& change : changes) {
-    if (whatif::find_change(change) == nullptr) {
+    if (step::find_change(change) == nullptr) {
       print_error("no change is called " + change + ". `ridgeline what-if --help` names them.");
       return ExitCode{kExitUsage};
     }
@@ -163,7 +162,7 @@ int measure_elsewhere(const MeasureElsewhere& where, EntryRuns& runs, const std:
   if (!findings) {
     return findings.error().value;
   }
-  const auto keys = keys_to_time(where, device->name, profiling::operations_of(findings->captured));
+  const auto keys = keys_to_time(where, device->name, app::operations_of(findings->captured));
   if (!keys) {
     print_error(keys.error().message());
     return kExitEnvironment;
@@ -201,4 +200,4 @@ void add_plan_command(CLI::App& operations, int& exit_code) {
   command->callback([options, &exit_code] { exit_code = plan(*options); });
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

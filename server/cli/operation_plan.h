@@ -12,7 +12,7 @@
 #include "protocol/worker_messages.h"
 #include "worker/run_inbox.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 /// The operations of the unchanged step and of the step with each of `changes`. `for_cuda`: those of a CUDA device
 /// where the step is on the host, too. A failure is reported.
@@ -34,4 +34,4 @@ int measure_elsewhere(const MeasureElsewhere& where, EntryRuns& runs, const std:
 
 void add_plan_command(CLI::App& operations, int& exit_code);
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -25,14 +25,14 @@
 #include "worker/cache.h"
 #include "worker/machine.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
 using operations::OperationTable;
 
 struct MeasureOptions {
-  std::shared_ptr<profiling::ProfileRequest> request = std::make_shared<profiling::ProfileRequest>();
+  std::shared_ptr<app::ProfileRequest> request = std::make_shared<app::ProfileRequest>();
   std::vector<std::string> changes;
   double seconds = 60;
   MeasureElsewhere elsewhere;  ///< without a host: here
@@ -51,7 +51,7 @@ int measure(const MeasureOptions& options) {
   if (!findings) {
     return findings.error().value;
   }
-  const std::vector<std::string> keys = profiling::operations_of(findings->captured);
+  const std::vector<std::string> keys = app::operations_of(findings->captured);
   const std::string& gpu = findings->cuda_device;
   const operations::Conditions conditions{gpu.empty() ? worker::processor_name() : gpu, findings->threads,
                                           findings->torch};
@@ -64,7 +64,7 @@ int measure(const MeasureOptions& options) {
   for (const std::string& warning : times->warnings) {
     warn(warning);
   }
-  const profiling::TimesForAnswer& timed = times->timed;
+  const app::TimesForAnswer& timed = times->timed;
   std::ptrdiff_t without = 0;
   for (const auto& [key, time] : timed.known) {
     without += time.reason.empty() ? 0 : 1;
@@ -86,12 +86,11 @@ int list(const Output& output, std::size_t most) {
     return fail(count ? listed.error() : count.error(), kExitEntryFailed);
   }
   const auto cache = worker::cache_folder();
-  const auto kept =
-      cache ? profiling::kept_device(*cache) : base::Result<std::optional<hardware::Device>>(cache.error());
+  const auto kept = cache ? app::kept_device(*cache) : base::Result<std::optional<operations::Device>>(cache.error());
   if (!kept) {
     warn(kept.error().message());
   }
-  const hardware::Device* device = kept && *kept ? &**kept : nullptr;
+  const operations::Device* device = kept && *kept ? &**kept : nullptr;
   return write_out(output.format == "json"
                        ? report::json_operation_times(*listed, device)
                        : report::text_operation_times(*listed, *count, device, text_options(output)),
@@ -165,4 +164,4 @@ void add_operations_command(CLI::App& app, int& exit_code) {
   add_train_command(*command, exit_code);
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

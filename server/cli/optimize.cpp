@@ -36,12 +36,12 @@
 #include "step/changes/change_file.h"
 #include "worker/interpreter.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using communication::Job;
+using jobs::Job;
 
 constexpr std::uintmax_t kMostSourceBytes = std::uintmax_t{16} << 20U;
 constexpr std::uint64_t kMiB = 1U << 20U;
@@ -51,10 +51,10 @@ struct OptimizeRequest {
   std::uint64_t memory_bytes = 0;  ///< 0: any
   std::string network;             ///< a file; empty: none
   double limit_seconds = 60;
-  cluster::StrategySpace space{{kMiB / 4, kMiB / 2, kMiB, 2 * kMiB, 4 * kMiB, 8 * kMiB, 16 * kMiB, 25 * kMiB, 50 * kMiB,
-                                100 * kMiB, 200 * kMiB, 400 * kMiB},
-                               {},
-                               {}};
+  jobs::StrategySpace space{{kMiB / 4, kMiB / 2, kMiB, 2 * kMiB, 4 * kMiB, 8 * kMiB, 16 * kMiB, 25 * kMiB, 50 * kMiB,
+                             100 * kMiB, 200 * kMiB, 400 * kMiB},
+                            {},
+                            {}};
   std::vector<std::string> own;  ///< files of changes
   std::string python;
   std::shared_ptr<Output> output = std::make_shared<Output>();
@@ -63,7 +63,7 @@ struct OptimizeRequest {
 /// Those that call the all-reduces of buckets: DistributedDataParallel is likely to be constructed there.
 std::vector<std::string> files_of(const Job& job) {
   std::vector<std::string> files;
-  for (const communication::Collective& one : job.ranks.front().record.collectives) {
+  for (const jobs::Collective& one : job.ranks.front().record.collectives) {
     if (one.bucket >= 0 && std::ranges::find(files, one.file) == files.end()) {
       files.push_back(one.file);
     }
@@ -72,9 +72,9 @@ std::vector<std::string> files_of(const Job& job) {
 }
 
 /// Parts of a bucket are never faster.
-std::string partition_note(const cluster::RecordedJob& graph) {
-  const auto times = cluster::transfer_times(graph, cluster::Unsplit::kTransfer);
-  const auto all_reduce = times.find(communication::Kind::kAllReduce);
+std::string partition_note(const jobs::RecordedJob& graph) {
+  const auto times = jobs::transfer_times(graph, jobs::Unsplit::kTransfer);
+  const auto all_reduce = times.find(jobs::CollectiveKind::kAllReduce);
   const double ms = all_reduce == times.end() ? 0 : all_reduce->second.latency_ns / 1e6;
   return fmt::format(
       "Buckets are not sent in parts: of each all-reduce {} are latency, which every part would have again, and none "
@@ -82,7 +82,7 @@ std::string partition_note(const cluster::RecordedJob& graph) {
       report::duration(ms));
 }
 
-std::vector<std::string> notes_of(const analysis::OptimizedJob& job, const cluster::RecordedJob& graph) {
+std::vector<std::string> notes_of(const analysis::OptimizedJob& job, const jobs::RecordedJob& graph) {
   std::vector<std::string> notes;
   const auto any = [&](auto matches) { return std::ranges::any_of(job.strategies, matches); };
   if (any([](const analysis::StrategyStep& one) { return one.accumulate > 1; })) {
@@ -122,9 +122,9 @@ std::vector<std::string> notes_of(const analysis::OptimizedJob& job, const clust
   return notes;
 }
 
-analysis::StrategyStep step_of(const cluster::ReplayedStrategy& one, const cluster::StrategyMemory& memory,
-                               const cluster::StrategySpace& space) {
-  const cluster::Strategy& strategy = one.strategy;
+analysis::StrategyStep step_of(const jobs::ReplayedStrategy& one, const jobs::StrategyMemory& memory,
+                               const jobs::StrategySpace& space) {
+  const jobs::Strategy& strategy = one.strategy;
   analysis::StrategyStep step{.bucket_bytes = strategy.bucket_bytes,
                               .compression = strategy.compression,
                               .accumulate = strategy.accumulate,
@@ -133,38 +133,36 @@ analysis::StrategyStep step_of(const cluster::ReplayedStrategy& one, const clust
                               .step_ms = one.step.step_ms,
                               .speed_up = one.step.speed_up,
                               .peak_bytes = memory.peak_of(strategy)};
-  for (const cluster::Recomputation& other : memory.recomputations) {
+  for (const jobs::Recomputation& other : memory.recomputations) {
     if (other.modules == strategy.recompute) {
       step.recompute = {other.type, other.of, other.modules};
     }
   }
   for (const std::size_t own : strategy.own) {
-    const whatif::UserChange& change = space.own[own].front();
+    const step::UserChange& change = space.own[own].front();
     step.own.push_back({change.title, change.takes});
   }
   return step;
 }
 
 /// Those that are searched: where the job as it is does not fit, those with which it does.
-std::vector<cluster::Recomputation> recomputations_of(const Job& job,
-                                                      const std::vector<recording::Recording>& recordings,
-                                                      const cluster::RecordedJob& graph, std::uint64_t peak,
-                                                      std::uint64_t limit) {
+std::vector<jobs::Recomputation> recomputations_of(const Job& job, const std::vector<recording::Recording>& recordings,
+                                                   const jobs::RecordedJob& graph, std::uint64_t peak,
+                                                   std::uint64_t limit) {
   if (limit == 0 || peak <= limit) {
     return {};
   }
-  auto fitting = cluster::fitting_recomputations(recordings, job.scope, limit);
-  std::erase_if(fitting,
-                [&](const cluster::Recomputation& one) { return !cluster::with_recomputation(graph, one.modules); });
+  auto fitting = jobs::fitting_recomputations(recordings, job.scope, limit);
+  std::erase_if(fitting, [&](const jobs::Recomputation& one) { return !jobs::with_recomputation(graph, one.modules); });
   return fitting;
 }
 
 /// Whether operations are to be fused; a warning where there are none.
-bool fuses(const cluster::RecordedJob& graph, const OptimizeRequest& request, std::vector<std::string>& warnings) {
+bool fuses(const jobs::RecordedJob& graph, const OptimizeRequest& request, std::vector<std::string>& warnings) {
   if (!request.space.fuse) {
     return false;
   }
-  const auto fused = cluster::with_fused_operations(graph, 1);
+  const auto fused = jobs::with_fused_operations(graph, 1);
   if (!fused) {
     warnings.push_back("Nothing is fused: " + fused.error().message() + ".");
   }
@@ -172,9 +170,9 @@ bool fuses(const cluster::RecordedJob& graph, const OptimizeRequest& request, st
 }
 
 /// Each file's change, for each rank: one in Python is run with the tasks of each. What is wrong is written to stderr.
-base::Result<std::vector<std::vector<whatif::UserChange>>, ExitCode> own_changes(const cluster::RecordedJob& graph,
-                                                                                 const OptimizeRequest& request) {
-  std::vector<std::vector<whatif::UserChange>> changes(request.own.size());
+base::Result<std::vector<std::vector<step::UserChange>>, ExitCode> own_changes(const jobs::RecordedJob& graph,
+                                                                               const OptimizeRequest& request) {
+  std::vector<std::vector<step::UserChange>> changes(request.own.size());
   if (request.own.empty()) {
     return changes;
   }
@@ -184,7 +182,7 @@ base::Result<std::vector<std::vector<whatif::UserChange>>, ExitCode> own_changes
   }
   const bool runs = std::ranges::any_of(request.own, is_python_change);
   const std::string python = runs ? worker::find_interpreter_here(request.python).path : "";
-  for (const cluster::EqualRanks& rank : graph.ranks) {
+  for (const jobs::EqualRanks& rank : graph.ranks) {
     WantedChanges of_rank = *wanted;
     if (const auto made = make_python_changes(of_rank, rank.graph, python); !made) {
       return made.error();
@@ -196,13 +194,13 @@ base::Result<std::vector<std::vector<whatif::UserChange>>, ExitCode> own_changes
   return changes;
 }
 
-base::Result<cluster::BestStrategy> search(const cluster::RecordedJob& job, const OptimizeRequest& request,
-                                           const cluster::StrategySpace& space, Interrupts& interrupts,
-                                           Clock::time_point begin) {
+base::Result<jobs::BestStrategy> search(const jobs::RecordedJob& job, const OptimizeRequest& request,
+                                        const jobs::StrategySpace& space, Interrupts& interrupts,
+                                        Clock::time_point begin) {
   ProgressLine line;
   const auto deadline =
       begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(request.limit_seconds));
-  return cluster::best_strategy(job, space, [&](std::size_t done, std::size_t most) {
+  return jobs::best_strategy(job, space, [&](std::size_t done, std::size_t most) {
     const protocol::Progress progress{"optimize", static_cast<double>(done) / static_cast<double>(most),
                                       fmt::format("Replaying the job with {} strategies", most)};
     line.show(progress, progress);
@@ -213,16 +211,16 @@ base::Result<cluster::BestStrategy> search(const cluster::RecordedJob& job, cons
 /// A recorded job, and what its search needs.
 struct Prepared {
   std::vector<recording::Recording> recordings;
-  cluster::RecordedJob graph;
+  jobs::RecordedJob graph;
   analysis::JobReplay replay;
 };
 
 base::Result<Prepared> prepared(const Job& job, const OptimizeRequest& request) {
-  auto aligned = cluster::on_one_clock(jobs::records_of(job));
+  auto aligned = jobs::on_one_clock(app::records_of(job));
   if (!aligned) {
     return aligned.error();
   }
-  auto recordings = jobs::recordings_of(job);
+  auto recordings = app::recordings_of(job);
   if (!recordings) {
     return recordings.error();
   }
@@ -230,37 +228,37 @@ base::Result<Prepared> prepared(const Job& job, const OptimizeRequest& request) 
   if (!graph) {
     return graph.error();
   }
-  const auto replayed = jobs::replayed(*graph);
+  const auto replayed = app::replayed(*graph);
   if (!replayed) {
     return replayed.error();
   }
   return Prepared{std::move(*recordings), std::move(*graph), replayed->replay};
 }
 
-base::Result<analysis::OptimizedJob> optimized(const Job& job, const Prepared& known, cluster::StrategySpace space,
+base::Result<analysis::OptimizedJob> optimized(const Job& job, const Prepared& known, jobs::StrategySpace space,
                                                const OptimizeRequest& request, Interrupts& interrupts,
                                                Clock::time_point begin) {
   analysis::OptimizedJob shown;
   shown.command = job.command;
   shown.replay = known.replay;
   shown.warnings = job.warnings;
-  auto memory = cluster::strategy_memory(known.recordings, job.scope, known.graph, space.sharding);
+  auto memory = jobs::strategy_memory(known.recordings, job.scope, known.graph, space.sharding);
   shown.peak_bytes = memory.peak_bytes;
   memory.recomputations =
       recomputations_of(job, known.recordings, known.graph, memory.peak_bytes, request.memory_bytes);
   space.fuse = fuses(known.graph, request, shown.warnings);
-  for (const cluster::Recomputation& one : memory.recomputations) {
+  for (const jobs::Recomputation& one : memory.recomputations) {
     space.recompute.push_back(one.modules);
   }
   if (request.memory_bytes > 0) {
     shown.memory_bytes = request.memory_bytes;
-    space.fits = [&](const cluster::Strategy& one) { return memory.peak_of(one) <= request.memory_bytes; };
+    space.fits = [&](const jobs::Strategy& one) { return memory.peak_of(one) <= request.memory_bytes; };
   }
   const auto best = search(known.graph, request, space, interrupts, begin);
   if (!best) {
     return best.error();
   }
-  for (const cluster::ReplayedStrategy& one : best->replayed) {
+  for (const jobs::ReplayedStrategy& one : best->replayed) {
     shown.strategies.push_back(step_of(one, memory, space));
   }
   shown.space = best->strategies;
@@ -276,7 +274,7 @@ std::optional<std::string> text_of(const std::string& file) {
 }
 
 int optimize(const OptimizeRequest& request) {
-  auto job = jobs::read_jobs(request.files);
+  auto job = app::read_jobs(request.files);
   if (!job) {
     print_error(job.error().message());
     return kExitUsage;
@@ -291,7 +289,7 @@ int optimize(const OptimizeRequest& request) {
   if (!known) {
     return refused(known.error());
   }
-  cluster::StrategySpace space = request.space;
+  jobs::StrategySpace space = request.space;
   auto own = own_changes(known->graph, request);
   if (!own) {
     return own.error().value;
@@ -376,4 +374,4 @@ void add_optimize_command(CLI::App& app, int& exit_code) {
   command->callback([request, &exit_code] { exit_code = optimize(*request); });
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -19,7 +19,7 @@
 #include "cli/terminal.h"
 #include "protocol/worker_messages.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -98,7 +98,7 @@ CLI::Validator number_in(double low, double high) {
 
 void add_code_option(CLI::App& command, std::vector<std::string>& code) {
   const auto problem = [](const std::string& name) {
-    const std::string found = profiling::code_name_problem(name);
+    const std::string found = app::code_name_problem(name);
     return found.empty() ? found : found + ": name packages as `import` does, such as transformers,timm";
   };
   command
@@ -109,7 +109,7 @@ void add_code_option(CLI::App& command, std::vector<std::string>& code) {
       ->check(CLI::Validator(problem, "PACKAGES"));
 }
 
-void add_place_options(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request) {
+void add_place_options(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request) {
   command.add_option("--python", request->python,
                      "Interpreter with torch and the model's packages; default: .venv, VIRTUAL_ENV or python3");
   command.add_option("--project-root", request->project_root,
@@ -117,7 +117,7 @@ void add_place_options(CLI::App& command, const std::shared_ptr<profiling::Profi
   add_code_option(command, request->code);
 }
 
-void add_time_limit_option(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request) {
+void add_time_limit_option(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request) {
   command
       .add_option_function<int>(
           "--time-limit", [request](int seconds) { request->time_limit = std::chrono::seconds(seconds); },
@@ -126,12 +126,12 @@ void add_time_limit_option(CLI::App& command, const std::shared_ptr<profiling::P
       ->default_str(std::to_string(request->time_limit.count()));
 }
 
-void add_device_option(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request) {
+void add_device_option(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request) {
   command.add_option("--device", request->device, "cpu: run on the CPU even where the code asks for CUDA")
       ->check(CLI::IsMember({"cpu"}));
 }
 
-void add_measurement_options(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request) {
+void add_measurement_options(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request) {
   add_device_option(command, request);
   add_place_options(command, request);
   command.add_option("--time-budget", request->time_budget_seconds, "Seconds for timing the bare step")
@@ -144,7 +144,7 @@ void add_measurement_options(CLI::App& command, const std::shared_ptr<profiling:
       ->transform(CLI::AsSizeValue(false));
 }
 
-void add_profile_options(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request) {
+void add_profile_options(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request) {
   command.add_option("ENTRY", request->entry, "Python file that defines the three providers")->required();
   command.add_option("--batch-sizes", request->batch_sizes, "Batch sizes to sample, such as 8,16,32; default: chosen")
       ->delimiter(',')
@@ -209,4 +209,4 @@ int write_out(const std::string& text, const Output& output) {
   return failed ? keep_elsewhere(text, "cannot write " + output.file + ": " + failed.message()) : kExitOk;
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

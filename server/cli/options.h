@@ -9,7 +9,7 @@
 #include "app/profiling/request.h"
 #include "report/text.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 /// A number from `low` to `high`. CLI::Range accepts text that is not a number.
 CLI::Validator number_in(double low, double high);
@@ -18,19 +18,19 @@ CLI::Validator number_in(double low, double high);
 void add_code_option(CLI::App& command, std::vector<std::string>& code);
 
 /// --python, --project-root and --code: where the user's code runs, and what of it has figures.
-void add_place_options(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request);
+void add_place_options(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request);
 
 /// --device.
-void add_device_option(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request);
+void add_device_option(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request);
 
 /// --time-limit.
-void add_time_limit_option(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request);
+void add_time_limit_option(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request);
 
 /// How to measure: device, place, time and memory.
-void add_measurement_options(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request);
+void add_measurement_options(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request);
 
 /// All that says what to profile and how: ENTRY, the batch sizes, and how to measure.
-void add_profile_options(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request);
+void add_profile_options(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request);
 
 /// --format and --output: how an answer is written, and where to.
 struct Output {
@@ -54,4 +54,4 @@ report::TextOptions text_options(const Output& output);
 /// Writes the answer out. The exit code.
 int write_out(const std::string& text, const Output& output);
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -15,12 +15,12 @@
 #include "worker/interpreter.h"
 #include "worker/program_output.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
-using estimate::Estimators;
-using estimate::TrainingGroup;
+using operations::Estimators;
+using operations::TrainingGroup;
 
 constexpr std::chrono::hours kTrainingLimit{2};
 
@@ -31,19 +31,19 @@ base::Result<std::vector<Estimators>> own_estimators() {
   if (!cache) {
     return cache.error();
   }
-  return profiling::kept_estimators(*cache);
+  return app::kept_estimators(*cache);
 }
 
-base::Result<std::vector<estimate::OperatorModel>> train_models(const std::string& cache,
-                                                                const std::string& python_name, bool with_product,
-                                                                std::span<const TrainingGroup> groups) {
+base::Result<std::vector<operations::OperatorModel>> train_models(const std::string& cache,
+                                                                  const std::string& python_name, bool with_product,
+                                                                  std::span<const TrainingGroup> groups) {
   const auto sources = worker::unpack_sources(cache);
   if (!sources) {
     return sources.error();
   }
   const std::string python = worker::find_interpreter_here(python_name).path;
   const WorkFolder folder(cache + "/training-" + base::unique_suffix());
-  const std::string plan = estimate::training_plan(groups, with_product).dump();
+  const std::string plan = operations::training_plan(groups, with_product).dump();
   if (const auto failed = base::write_atomically(folder.path() + "/plan.json", plan, base::FileAccess::kOwner,
                                                  base::Durability::kNone)) {
     return base::error(folder.path() + "/plan.json" + " cannot be written: " + failed.message());
@@ -55,11 +55,11 @@ base::Result<std::vector<estimate::OperatorModel>> train_models(const std::strin
     return base::error("The estimators could not be trained with " + python + ", which needs torch: name another " +
                        "interpreter with --python.");
   }
-  const auto models = base::read_text(folder.path() + "/models.json", estimate::kMaxEstimatorBytes);
+  const auto models = base::read_text(folder.path() + "/models.json", operations::kMaxEstimatorBytes);
   if (!models) {
     return models.error();
   }
-  return estimate::trained_models(*models, groups);
+  return operations::trained_models(*models, groups);
 }
 
 base::Result<void> keep_estimators(const std::string& cache, Estimators made) {
@@ -70,11 +70,11 @@ base::Result<void> keep_estimators(const std::string& cache, Estimators made) {
   std::vector<Estimators> kept = all ? std::move(*all) : std::vector<Estimators>();
   std::erase_if(kept, [&](const Estimators& one) { return one.conditions.device == made.conditions.device; });
   kept.push_back(std::move(made));
-  const std::string path = profiling::kept_estimators_path(cache);
-  if (const auto failed = base::write_atomically(path, estimate::estimators_json(kept), base::FileAccess::kUmask)) {
+  const std::string path = app::kept_estimators_path(cache);
+  if (const auto failed = base::write_atomically(path, operations::estimators_json(kept), base::FileAccess::kUmask)) {
     return base::error(path + " cannot be written: " + failed.message());
   }
   return {};
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

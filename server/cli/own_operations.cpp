@@ -3,14 +3,14 @@
 #include "app/profiling/what_if.h"
 #include "worker/cache.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 base::Result<operations::OperationTable> own_operation_table() {
   auto cache = worker::cache_folder();
   if (!cache) {
     return cache.error();
   }
-  return operations::OperationTable::open(profiling::operation_table_path(*cache));
+  return operations::OperationTable::open(app::operation_table_path(*cache));
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

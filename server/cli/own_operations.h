@@ -4,8 +4,8 @@
 #include "base/result.h"
 #include "operations/table/operation_table.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 base::Result<operations::OperationTable> own_operation_table();
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -22,12 +22,12 @@
 #include "report/make_fit.h"
 #include "report/prediction.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
 struct PredictOptions {
-  std::shared_ptr<profiling::ProfileRequest> request = std::make_shared<profiling::ProfileRequest>();
+  std::shared_ptr<app::ProfileRequest> request = std::make_shared<app::ProfileRequest>();
   std::shared_ptr<Output> output = std::make_shared<Output>();
   int batch_size = 0;              ///< 0: not asked for
   double throughput = 0;           ///< likewise
@@ -62,10 +62,10 @@ struct PredictOptions {
 /// The changes' operations are captured and timed after the profile.
 base::Result<analysis::WhatIf, ExitCode> changes_predicted(const PredictOptions& options, EntryRuns& runs,
                                                            const analysis::Environment& environment,
-                                                           profiling::WhatIfBase base,
+                                                           app::WhatIfBase base,
                                                            std::vector<protocol::ChangeRequest> requests) {
   EntryExperiments runner(runs);
-  app::PredictedStep step{std::make_shared<const profiling::WhatIfBase>(std::move(base)), app::no_times(environment)};
+  app::PredictedStep step{std::make_shared<const app::WhatIfBase>(std::move(base)), app::no_times(environment)};
   step.measure_seconds = options.measure_seconds;
   step.is_judged = false;  // the batch size is no change whose predictions other models were compared with
   auto predicted = wait_for(runs.target(), app::predict_changes(runner, std::move(step), {std::move(requests)}, {}));
@@ -77,19 +77,19 @@ base::Result<analysis::WhatIf, ExitCode> changes_predicted(const PredictOptions&
 
 /// Nothing, with a warning, where it cannot be predicted.
 base::Result<std::optional<analysis::RefinedBatch>, ExitCode> refine(const PredictOptions& options, EntryRuns& runs,
-                                                                     const profiling::ProfileRun& made,
+                                                                     const app::ProfileRun& made,
                                                                      const analysis::Answer& answer) {
   std::optional<analysis::RefinedBatch> refined;
   if (!answer.batch.has_value()) {
     return refined;
   }
   const int size = answer.batch->batch_size;
-  const auto found = changes_predicted(options, runs, made.profile.environment, profiling::what_if_base(made),
-                                       {profiling::batch_size_change(size)});
+  const auto found = changes_predicted(options, runs, made.profile.environment, app::what_if_base(made),
+                                       {app::batch_size_change(size)});
   if (!found) {
     return found.error();
   }
-  refined = profiling::refined_batch(*found, size);
+  refined = app::refined_batch(*found, size);
   if (!refined.has_value()) {
     warn(
         fmt::format("A batch of {} cannot be predicted from its operations: {}.", size, found->changes.front().reason));
@@ -105,20 +105,20 @@ int run_make_fit(const PredictOptions& options, EntryRuns& runs) {
   if (!made) {
     return made.error().value;
   }
-  profiling::WhatIfBase base = profiling::what_if_base(*made);
-  if (const auto problem = profiling::fit_problem(base); !problem.empty()) {
+  app::WhatIfBase base = app::what_if_base(*made);
+  if (const auto problem = app::fit_problem(base); !problem.empty()) {
     print_error(fmt::format("--make-fit is not answered for this step: {}.", problem));
     return kExitUsage;
   }
   const int size = options.make_fit;
   const auto found =
-      changes_predicted(options, runs, made->profile.environment, std::move(base), profiling::fitting_requests(size));
+      changes_predicted(options, runs, made->profile.environment, std::move(base), app::fitting_requests(size));
   if (!found) {
     return found.error().value;
   }
   const analysis::BatchPrediction fitted = analysis::predict_batch(analysis::make_predictor(made->profile), size);
   const std::uint64_t limit = options.into_bytes > 0 ? options.into_bytes : made->profile.capacity_bytes;
-  const auto answer = profiling::make_fit(*found, size, limit, analysis::best_peak_bytes(fitted));
+  const auto answer = app::make_fit(*found, size, limit, analysis::best_peak_bytes(fitted));
   if (!answer.has_value()) {
     print_error(
         fmt::format("The memory of a batch of {} cannot be predicted: {}.", size, found->changes.back().reason));
@@ -129,23 +129,23 @@ int run_make_fit(const PredictOptions& options, EntryRuns& runs) {
                    *options.output);
 }
 
-int run_batch_question(const PredictOptions& options, const profiling::Target& target, EntryRuns& runs) {
-  std::optional<profiling::StoredProfile> kept;
+int run_batch_question(const PredictOptions& options, const app::Target& target, EntryRuns& runs) {
+  std::optional<app::StoredProfile> kept;
   if (!options.refine) {
-    auto [found, warning] = profiling::find_kept_profile(*options.request, target);
+    auto [found, warning] = app::find_kept_profile(*options.request, target);
     warn(warning);
     kept = std::move(found);
   }
   const bool stored = kept.has_value();
-  const std::int64_t now = profiling::seconds_since_1970();
-  std::optional<profiling::ProfileRun> made;
+  const std::int64_t now = app::seconds_since_1970();
+  std::optional<app::ProfileRun> made;
   if (!stored) {
     auto profiled = profile_now(runs);
     if (!profiled) {
       return profiled.error().value;
     }
     made = std::move(*profiled);
-    kept = profiling::StoredProfile{made->profile, now};
+    kept = app::StoredProfile{made->profile, now};
   }
   const analysis::Answer answer =
       analysis::answer(analysis::make_predictor(kept->profile), options.question(kept->profile.capacity_bytes));
@@ -288,4 +288,4 @@ void add_predict_command(CLI::App& app, int& exit_code) {
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -21,11 +21,11 @@
 #include "operations/device/operation_work.h"
 #include "report/other_devices.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
-using profiling::NamedDevice;
+using app::NamedDevice;
 using protocol::Experiment;
 
 /// The step at its own batch size, and at larger ones, where these can be listed.
@@ -39,7 +39,7 @@ base::Result<std::vector<protocol::Captured>, ExitCode> capture_sizes(EntryRuns&
     return ExitCode{kExitEntryFailed};
   }
   auto all = run_experiment(runs, {.kind = Experiment::Kind::kCapture,
-                                   .changes = profiling::larger_batches(first->captured.front().batch_size),
+                                   .changes = app::larger_batches(first->captured.front().batch_size),
                                    .for_cuda = for_cuda});
   return all ? base::Result<std::vector<protocol::Captured>, ExitCode>(std::move(all->captured)) : all.error();
 }
@@ -47,7 +47,7 @@ base::Result<std::vector<protocol::Captured>, ExitCode> capture_sizes(EntryRuns&
 base::Result<std::vector<NamedDevice>> named_devices(const DeviceQuestion& question) {
   std::vector<NamedDevice> named;
   for (const std::string& name : question.devices) {
-    auto one = profiling::named_device(name);
+    auto one = app::named_device(name);
     if (!one) {
       return one.error();
     }
@@ -67,7 +67,7 @@ base::Result<std::vector<NamedDevice>> named_devices(const DeviceQuestion& quest
 struct KnownDevices {
   std::vector<NamedDevice> devices;
   operations::OperationTable table;
-  std::vector<estimate::Estimators> estimators;
+  std::vector<operations::Estimators> estimators;
 };
 
 base::Result<KnownDevices, ExitCode> known_devices(const DeviceQuestion& question) {
@@ -82,7 +82,7 @@ base::Result<KnownDevices, ExitCode> known_devices(const DeviceQuestion& questio
   auto estimators = own_estimators();
   if (!estimators) {
     warn(estimators.error().message());
-    estimators = std::vector<estimate::Estimators>();
+    estimators = std::vector<operations::Estimators>();
   }
   return KnownDevices{std::move(*devices), std::move(*table), std::move(*estimators)};
 }
@@ -94,31 +94,31 @@ int write_answer(report::OtherDevices answer, const Output& output) {
 }
 
 /// The GPU that a trace was recorded on: as the user says, or as the trace names it.
-base::Result<NamedDevice> recording_device(const imports::RecordedStep& step, const std::string& said) {
+base::Result<NamedDevice> recording_device(const ingest::RecordedStep& step, const std::string& said) {
   if (!said.empty()) {
-    return profiling::named_device(said);
+    return app::named_device(said);
   }
-  if (auto sheet = hardware::find_data_sheet(step.device)) {
+  if (auto sheet = operations::find_data_sheet(step.device)) {
     return NamedDevice{std::move(*sheet), "data sheet"};
   }
   return base::error((step.device.empty() ? std::string("The trace does not say which GPU it was recorded on.")
                                           : "There is no data sheet of the GPU of the trace, " + step.device + ".") +
-                     " Name it with --recorded-on: one of " + hardware::data_sheet_names() +
+                     " Name it with --recorded-on: one of " + operations::data_sheet_names() +
                      ", or a file that describes one (ridgeline device --help).");
 }
 
-estimate::ListedStep listed_step(const imports::RecordedStep& recorded, const hardware::Device& device,
-                                 int batch_size) {
-  estimate::ListedStep step{
+operations::ListedStep listed_step(const ingest::RecordedStep& recorded, const operations::Device& device,
+                                   int batch_size) {
+  operations::ListedStep step{
       .batch_size = batch_size,
-      .recorded_on = estimate::RecordedOn{device, recorded.low_ns / recorded.ns, recorded.high_ns / recorded.ns}};
-  for (const imports::RecordedOperation& operation : recorded.operations) {
+      .recorded_on = operations::RecordedOn{device, recorded.low_ns / recorded.ns, recorded.high_ns / recorded.ns}};
+  for (const ingest::RecordedOperation& operation : recorded.operations) {
     step.operations.emplace_back(operation.key.value_or(operation.name), operation.count, operation.ns);
   }
   return step;
 }
 
-report::RecordedOnDevice about_recorded(const imports::RecordedStep& step, const NamedDevice& device) {
+report::RecordedOnDevice about_recorded(const ingest::RecordedStep& step, const NamedDevice& device) {
   constexpr std::size_t kMostNames = 5;
   report::RecordedOnDevice about{.device = step.device,
                                  .description = device.origin == "data sheet"
@@ -131,9 +131,9 @@ report::RecordedOnDevice about_recorded(const imports::RecordedStep& step, const
                                  .high_ns = step.high_ns,
                                  .communication_ns = step.communication_ns,
                                  .transfer_ns = step.transfer_ns};
-  for (const imports::RecordedOperation& operation : step.operations) {
+  for (const ingest::RecordedOperation& operation : step.operations) {
     about.operations += operation.count;
-    if (operation.key && hardware::work_of(*operation.key)) {
+    if (operation.key && operations::work_of(*operation.key)) {
       continue;
     }
     about.not_described += operation.count;
@@ -159,17 +159,17 @@ base::Result<protocol::Replica, ExitCode> gradients_of(EntryRuns& runs) {
 
 /// What each device's step takes on several of them.
 base::Result<void> add_ranks(std::vector<report::OtherDevice>& devices, int batch_size,
-                             const protocol::Replica& replica, const cluster::Cluster& cluster) {
+                             const protocol::Replica& replica, const jobs::Cluster& cluster) {
   for (report::OtherDevice& device : devices) {
-    const auto own = std::ranges::find(device.steps, batch_size, &estimate::StepOnDevice::batch_size);
+    const auto own = std::ranges::find(device.steps, batch_size, &operations::StepOnDevice::batch_size);
     if (own == device.steps.end()) {
       continue;
     }
-    const auto steps = cluster::steps_of_ranks({own->low_ns, own->high_ns}, replica, cluster);
+    const auto steps = jobs::steps_of_ranks({own->low_ns, own->high_ns}, replica, cluster);
     if (!steps) {
       return steps.error();
     }
-    for (const cluster::StepOfRanks& one : *steps) {
+    for (const jobs::StepOfRanks& one : *steps) {
       device.ranks.push_back({one.ranks, one.step.low_ns, one.step.high_ns});
     }
   }
@@ -206,12 +206,12 @@ int predict_devices(EntryRuns& runs, const DeviceQuestion& question, const Outpu
     return known.error().value;
   }
   report::OtherDevices answer{runs.request().entry, 0, question.dataset_size, {}};
-  for (const auto& [are_gpus, devices] : profiling::by_kind(known->devices)) {
+  for (const auto& [are_gpus, devices] : app::by_kind(known->devices)) {
     const auto captured = capture_sizes(runs, are_gpus);
     if (!captured) {
       return captured.error().value;
     }
-    auto predicted = profiling::on_devices(*captured, devices, known->table, known->estimators);
+    auto predicted = app::on_devices(*captured, devices, known->table, known->estimators);
     if (!predicted) {
       return fail(predicted.error(), kExitEnvironment);
     }
@@ -246,8 +246,8 @@ int predict_devices_of_trace(const TraceOptions& trace, const DeviceQuestion& qu
   if (!device) {
     return fail(device.error(), kExitUsage);
   }
-  auto predicted = profiling::on_devices(listed_step(*recorded, device->device, question.recorded_batch_size),
-                                         known->devices, known->table, known->estimators);
+  auto predicted = app::on_devices(listed_step(*recorded, device->device, question.recorded_batch_size), known->devices,
+                                   known->table, known->estimators);
   if (!predicted) {
     return fail(predicted.error(), kExitEnvironment);
   }
@@ -256,4 +256,4 @@ int predict_devices_of_trace(const TraceOptions& trace, const DeviceQuestion& qu
                       output);
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

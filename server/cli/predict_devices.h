@@ -10,7 +10,7 @@
 #include "cli/imported_trace.h"
 #include "cli/options.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 struct DeviceQuestion {
   std::vector<std::string> devices;          ///< names of data sheets, or files that device_file.h reads
@@ -27,4 +27,4 @@ int predict_devices(EntryRuns& runs, const DeviceQuestion& question, const Outpu
 /// The same of a step of a trace. Runs nothing. The exit code.
 int predict_devices_of_trace(const TraceOptions& trace, const DeviceQuestion& question, const Output& output);
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

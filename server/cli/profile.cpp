@@ -7,11 +7,11 @@
 #include "cli/profile_now.h"
 #include "cli/rendered_profile.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
-int run(const profiling::ProfileRequest& request, const Output& output) {
+int run(const app::ProfileRequest& request, const Output& output) {
   const auto target = find_target_or_report(request);
   if (!target) {
     return target.error().value;
@@ -24,7 +24,7 @@ int run(const profiling::ProfileRequest& request, const Output& output) {
 }  // namespace
 
 void add_profile_command(CLI::App& app, int& exit_code) {
-  auto request = std::make_shared<profiling::ProfileRequest>();
+  auto request = std::make_shared<app::ProfileRequest>();
   auto output = std::make_shared<Output>();
   CLI::App* command = app.add_subcommand("profile", "Profile an entry point and print the report.");
   add_profile_options(*command, request);
@@ -36,4 +36,4 @@ void add_profile_command(CLI::App& app, int& exit_code) {
   command->callback([request, output, &exit_code] { exit_code = run(*request, *output); });
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

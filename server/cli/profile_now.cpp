@@ -14,10 +14,10 @@
 #include "cli/progress_line.h"
 #include "cli/terminal.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
-base::Result<profiling::Target, ExitCode> find_target_or_report(const profiling::ProfileRequest& request) {
-  auto target = profiling::find_target(request);
+base::Result<app::Target, ExitCode> find_target_or_report(const app::ProfileRequest& request) {
+  auto target = app::find_target(request);
   if (!target) {
     std::cerr << failure_text(target.error(), "");
     return exit_code_of(target.error());
@@ -25,46 +25,45 @@ base::Result<profiling::Target, ExitCode> find_target_or_report(const profiling:
   return std::move(*target);
 }
 
-base::Result<profiling::ProfileRun, ExitCode> profile_now(const profiling::ProfileRequest& request,
-                                                          const profiling::Target& target) {
+base::Result<app::ProfileRun, ExitCode> profile_now(const app::ProfileRequest& request, const app::Target& target) {
   EntryRuns runs(request, target);
   return profile_now(runs);
 }
 
-base::Result<profiling::ProfileRun, ExitCode> profile_now(EntryRuns& runs) {
-  const profiling::ProfileRequest& request = runs.request();
-  const profiling::Target& target = runs.target();
-  if (const auto checked = profiling::check_entry(target, std::nullopt); !checked) {
+base::Result<app::ProfileRun, ExitCode> profile_now(EntryRuns& runs) {
+  const app::ProfileRequest& request = runs.request();
+  const app::Target& target = runs.target();
+  if (const auto checked = app::check_entry(target, std::nullopt); !checked) {
     std::cerr << failure_text(checked.error(), target.project_root);
     return exit_code_of(checked.error());
   }
-  const profiling::PlannedRun plan = profiling::plan_run(request, target);
-  const profiling::LastDuration last = profiling::last_duration(request, target);
+  const app::PlannedRun plan = app::plan_run(request, target);
+  const app::LastDuration last = app::last_duration(request, target);
   warn(last.warning);
-  profiling::RemainingTime remaining(last.seconds);
+  app::RemainingTime remaining(last.seconds);
   ProgressLine line;
   const auto show = [&](const protocol::Progress& step) {
-    line.show(step, remaining.of(step, profiling::RemainingTime::Clock::now()));
+    line.show(step, remaining.of(step, app::RemainingTime::Clock::now()));
   };
   worker::Finished finished = runs.run(plan, show);
   if (std::holds_alternative<worker::RunOutput>(finished.outcome)) {
     show({"analyse", 0.95, "Analysing"});
   }
-  const auto took = remaining.elapsed(profiling::RemainingTime::Clock::now());
-  auto run = profiling::analyse_run(std::move(finished), plan);
+  const auto took = remaining.elapsed(app::RemainingTime::Clock::now());
+  auto run = app::analyse_run(std::move(finished), plan);
   line.clear();
   if (!run) {
     std::cerr << failure_text(run.error(), target.project_root);
     return exit_code_of(run.error());
   }
-  const profiling::RanSources sources = profiling::ran_sources(run->profile, request.overlay, run->began);
-  profiling::add_line_texts(run->profile, sources.texts);
+  const app::RanSources sources = app::ran_sources(run->profile, request.overlay, run->began);
+  app::add_line_texts(run->profile, sources.texts);
   if (!request.keep) {
     return std::move(*run);
   }
-  std::string warning = profiling::keep_profile(*run, request, target, profiling::seconds_since_1970());
+  std::string warning = app::keep_profile(*run, request, target, app::seconds_since_1970());
   if (warning.empty() && took.has_value()) {
-    warning = profiling::keep_duration(request, target, *took);
+    warning = app::keep_duration(request, target, *took);
   }
   warn(warning);
   return std::move(*run);
@@ -77,4 +76,4 @@ void warn(const std::string& text) {
   }
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -8,7 +8,7 @@
 
 #include "report/units.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -48,4 +48,4 @@ void ProgressLine::clear() {
   }
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

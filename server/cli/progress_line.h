@@ -5,7 +5,7 @@
 
 #include "protocol/worker_messages.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 /// Writes to stderr. Clears its line when it goes.
 class ProgressLine {
@@ -25,4 +25,4 @@ class ProgressLine {
   std::string last_;
 };
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -14,14 +14,14 @@
 #include "worker/cache.h"
 #include "worker/program_output.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
 constexpr std::chrono::minutes kRunLimit{1};
 constexpr std::size_t kMostResultBytes = std::size_t{16} << 20U;  // ids of tasks, beside what a file may have
 
-base::Result<whatif::UserChange> change_of(const std::string& result) {
+base::Result<step::UserChange> change_of(const std::string& result) {
   const auto text = base::read_text(result, kMostResultBytes);
   if (!text) {
     return text.error();
@@ -33,10 +33,10 @@ base::Result<whatif::UserChange> change_of(const std::string& result) {
   if (!found.is_object() || !found.contains("change")) {
     return base::error("it returned what cannot be read");
   }
-  return whatif::change_from(found.at("change"));
+  return step::change_from(found.at("change"));
 }
 
-base::Result<whatif::UserChange> run(const std::string& path, const std::string& python, const std::string& tasks) {
+base::Result<step::UserChange> run(const std::string& path, const std::string& python, const std::string& tasks) {
   const auto cache = worker::cache_folder();
   if (!cache) {
     return cache.error();
@@ -63,7 +63,7 @@ base::Result<whatif::UserChange> run(const std::string& path, const std::string&
 
 bool is_python_change(std::string_view path) { return path.ends_with(".py"); }
 
-base::Result<void, ExitCode> make_python_changes(WantedChanges& wanted, const graph::Graph& graph,
+base::Result<void, ExitCode> make_python_changes(WantedChanges& wanted, const step::Graph& graph,
                                                  const std::string& python) {
   std::optional<std::string> tasks;
   for (auto& [path, change] : wanted.user_changes) {
@@ -71,7 +71,7 @@ base::Result<void, ExitCode> make_python_changes(WantedChanges& wanted, const gr
       continue;
     }
     if (!tasks) {
-      auto listed = whatif::tasks_json(graph);
+      auto listed = step::tasks_json(graph);
       if (!listed) {
         print_error(path + ": " + listed.error().message() + ".");
         return ExitCode{kExitUsage};
@@ -88,4 +88,4 @@ base::Result<void, ExitCode> make_python_changes(WantedChanges& wanted, const gr
   return {};
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -10,14 +10,14 @@
 #include "cli/what_if_requests.h"
 #include "step/graph/graph.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 /// By the end of its name.
 bool is_python_change(std::string_view path);
 
 /// Runs each file of `wanted` that is one, in a process of `python` and for a minute at most; naming a file is the
 /// consent to run it. What is wrong is written to stderr.
-base::Result<void, ExitCode> make_python_changes(WantedChanges& wanted, const graph::Graph& graph,
+base::Result<void, ExitCode> make_python_changes(WantedChanges& wanted, const step::Graph& graph,
                                                  const std::string& python);
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -22,7 +22,7 @@
 #include "lsp/transport/stream_transport.h"
 #include "worker/cache.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -51,20 +51,20 @@ void start_daemon(const std::string& path, const std::string& log) {
   ::_exit(0);
 }
 
-using DaemonConnection = std::variant<std::shared_ptr<transport::Transport>, transport::EndpointProblem>;
+using DaemonConnection = std::variant<std::shared_ptr<lsp::Transport>, lsp::EndpointProblem>;
 
 /// This user's daemon of this version.
 DaemonConnection join_or_start(boost::asio::io_context& loop, const std::string& log) {
   const auto folder = runtime_folder();
   if (!folder) {
-    return transport::EndpointProblem{folder.error().message()};
+    return lsp::EndpointProblem{folder.error().message()};
   }
   const std::string path = *folder + "/remote-" + base::own_version() + ".sock";
   const auto is_nobody = [](const DaemonConnection& daemon) {
-    const auto* joined = std::get_if<std::shared_ptr<transport::Transport>>(&daemon);
+    const auto* joined = std::get_if<std::shared_ptr<lsp::Transport>>(&daemon);
     return joined != nullptr && *joined == nullptr;
   };
-  DaemonConnection daemon = transport::join_pipe(loop, path);
+  DaemonConnection daemon = lsp::join_pipe(loop, path);
   if (!is_nobody(daemon)) {
     return daemon;
   }
@@ -72,10 +72,10 @@ DaemonConnection join_or_start(boost::asio::io_context& loop, const std::string&
   const auto deadline = std::chrono::steady_clock::now() + kStart;
   while (is_nobody(daemon) && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    daemon = transport::join_pipe(loop, path);
+    daemon = lsp::join_pipe(loop, path);
   }
   if (is_nobody(daemon)) {
-    daemon = transport::EndpointProblem{"no daemon listens at " + path + ", and none could be started; see " + log};
+    daemon = lsp::EndpointProblem{"no daemon listens at " + path + ", and none could be started; see " + log};
   }
   return daemon;
 }
@@ -88,17 +88,16 @@ int relay() {
   }
   boost::asio::io_context loop(1);
   const DaemonConnection joined = join_or_start(loop, *cache + "/remote.log");
-  if (const auto* problem = std::get_if<transport::EndpointProblem>(&joined)) {
+  if (const auto* problem = std::get_if<lsp::EndpointProblem>(&joined)) {
     return fail(problem->what);
   }
-  const auto& daemon = std::get<std::shared_ptr<transport::Transport>>(joined);
-  const auto streams = transport::take_standard_streams(loop);
+  const auto& daemon = std::get<std::shared_ptr<lsp::Transport>>(joined);
+  const auto streams = lsp::take_standard_streams(loop);
   if (!streams) {
     return fail(streams.error().message());
   }
-  const std::shared_ptr<transport::Transport> here = *streams;
-  const auto lead = [](const std::shared_ptr<transport::Transport>& from,
-                       const std::shared_ptr<transport::Transport>& to) {
+  const std::shared_ptr<lsp::Transport> here = *streams;
+  const auto lead = [](const std::shared_ptr<lsp::Transport>& from, const std::shared_ptr<lsp::Transport>& to) {
     from->start({[to](std::string message) { to->send(std::move(message)); },
                  [from, to](const std::string& /*reason*/) {
                    from->close();
@@ -119,4 +118,4 @@ void add_relay_command(CLI::App& app, int& exit_code) {
   command->callback([&exit_code] { exit_code = relay(); });
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

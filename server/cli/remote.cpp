@@ -23,7 +23,7 @@
 #include "lsp/transport/stream_transport.h"
 #include "protocol/lsp.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -35,7 +35,7 @@ constexpr std::size_t kIdBytes = 16;  ///< of a link
 
 struct RemoteSession {
   RemoteOptions host;
-  std::vector<session::PathMap> maps;
+  std::vector<lsp::PathMap> maps;
 };
 
 /// The editor on standard input and output, a link to the daemon on the host, and the ssh that carries it now.
@@ -48,10 +48,10 @@ class Remote {
         retry_(loop),
         interrupts_(loop, SIGINT, SIGTERM),
         id_(std::move(id)),
-        link_(std::make_shared<transport::Resumable>(loop)) {}
+        link_(std::make_shared<lsp::Resumable>(loop)) {}
 
   int run() {
-    auto streams = transport::take_standard_streams(loop_);
+    auto streams = lsp::take_standard_streams(loop_);
     if (!streams) {
       print_error(streams.error().message());
       return kExitEnvironment;
@@ -98,7 +98,7 @@ class Remote {
     json& params = initialize["params"];
     if (params.is_object()) {
       params["processId"] = nullptr;
-      for (const session::PathMap& map : options_.maps) {
+      for (const lsp::PathMap& map : options_.maps) {
         json& options = params["initializationOptions"];
         if (!options.is_object()) {
           options = json::object();
@@ -131,7 +131,7 @@ class Remote {
       fail(ssh_->error_output());
       return;
     }
-    connection->send(encode(transport::LinkGreeting{id_, link_->received()}));
+    connection->send(encode(lsp::LinkGreeting{id_, link_->received()}));
     connection->start({[this, weak = std::weak_ptr(connection)](const std::string& frame) {
                          if (const auto here = weak.lock()) {
                            greeted(here, frame);
@@ -140,12 +140,12 @@ class Remote {
                        [](const std::string& /*reason*/) {}});  // ssh_ended() reports the reason
   }
 
-  void greeted(const std::shared_ptr<transport::Transport>& connection, const std::string& frame) {
-    if (frame == transport::kLinkGone) {
+  void greeted(const std::shared_ptr<lsp::Transport>& connection, const std::string& frame) {
+    if (frame == lsp::kLinkGone) {
       fail("the daemon on " + options_.host.host + " was restarted, and the session with it is lost");
       return;
     }
-    const auto greeting = transport::parse_greeting(frame);
+    const auto greeting = lsp::parse_greeting(frame);
     if (!greeting.has_value() || greeting->id != id_) {
       fail("the program that answers on " + options_.host.host + " is not ridgeline");
       return;
@@ -239,8 +239,8 @@ class Remote {
   boost::asio::steady_timer retry_;
   boost::asio::signal_set interrupts_;
   std::string id_;
-  std::shared_ptr<transport::Resumable> link_;
-  std::shared_ptr<transport::Transport> editor_;
+  std::shared_ptr<lsp::Resumable> link_;
+  std::shared_ptr<lsp::Transport> editor_;
   std::unique_ptr<RemoteProcess> ssh_;
   std::chrono::milliseconds pause_ = kFirstPause;
   bool initialized_ = false;
@@ -272,7 +272,7 @@ void add_remote_command(CLI::App& app, int& exit_code) {
                       "Path of ridgeline on the host; without it, this program is copied there if it is missing");
   command->add_option("--map", "LOCAL=REMOTE: a folder here, and what it is called there; may be repeated")
       ->each([options](const std::string& text) {
-        if (auto map = session::parse_path_map(text)) {
+        if (auto map = lsp::parse_path_map(text)) {
           options->maps.push_back(std::move(*map));
         } else {
           throw CLI::ValidationError("--map", text + " is not LOCAL=REMOTE");
@@ -296,4 +296,4 @@ void add_remote_command(CLI::App& app, int& exit_code) {
   });
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -15,7 +15,7 @@
 #include "base/own_file.h"
 #include "lsp/transport/stream_transport.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -120,7 +120,7 @@ RemoteProcess::RemoteProcess(boost::asio::io_context& loop, worker::Reaper& reap
   errors_ = std::make_shared<worker::OutputCapture>(loop, std::move(errors_read));
   errors_->start();
   const int socket = ours.release();
-  transport_ = std::make_shared<transport::StreamTransport>(loop, socket, socket);
+  transport_ = std::make_shared<lsp::StreamTransport>(loop, socket, socket);
   reaper_.watch(process_, [this, on_end = std::move(on_end)](int status) {
     process_ = 0;
     on_end(WIFEXITED(status) ? WEXITSTATUS(status) : 255);
@@ -212,4 +212,4 @@ base::Result<void> copy_to_host(const RemoteOptions& options, const std::string&
   return {};
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

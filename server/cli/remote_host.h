@@ -11,7 +11,7 @@
 #include "worker/output_capture.h"
 #include "worker/process.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 struct RemoteOptions {
   std::string host;
@@ -37,7 +37,7 @@ class RemoteProcess {
   RemoteProcess& operator=(const RemoteProcess&) = delete;
 
   /// Null when ssh could not be started; on_end is then never called.
-  const std::shared_ptr<transport::Transport>& transport() const { return transport_; }
+  const std::shared_ptr<lsp::Transport>& transport() const { return transport_; }
   /// What it wrote to standard error, or why it could not be started.
   std::string error_output() const;
 
@@ -45,7 +45,7 @@ class RemoteProcess {
   worker::Reaper& reaper_;
   pid_t process_ = 0;
   std::string problem_;
-  std::shared_ptr<transport::Transport> transport_;
+  std::shared_ptr<lsp::Transport> transport_;
   std::shared_ptr<worker::OutputCapture> errors_;
 };
 
@@ -63,4 +63,4 @@ base::Result<std::string> output_of_host(const RemoteOptions& options, const std
 /// Copies this binary to the host. `run_output`: what run_on_host() wrote to standard error. Blocks until it is copied.
 base::Result<void> copy_to_host(const RemoteOptions& options, const std::string& run_output);
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -14,7 +14,7 @@
 #include "report/markdown_report.h"
 #include "report/text.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -50,8 +50,8 @@ bool needs_recording(const std::string& format) { return format == "perfetto" ||
 std::string rendered_profile(const analysis::Profile& profile, const analysis::Outlook& outlook,
                              const analysis::RecordedRun* recorded, const Output& output) {
   if (needs_recording(output.format)) {
-    return output.format == "perfetto" ? exports::perfetto_trace(*recorded, profile)
-                                       : exports::speedscope_profile(*recorded, profile);
+    return output.format == "perfetto" ? report::perfetto_trace(*recorded, profile)
+                                       : report::speedscope_profile(*recorded, profile);
   }
   if (output.format == "json") {
     return report::json_report(profile, outlook);
@@ -65,4 +65,4 @@ std::string rendered_profile(const analysis::Profile& profile, const analysis::O
                                  : report::text_report(profile, outlook, source, text_options(output));
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -8,7 +8,7 @@
 #include "analysis/values/profile.h"
 #include "cli/options.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 /// Whether a format shows the recording, instant by instant: a kept profile does not have it.
 bool needs_recording(const std::string& format);
@@ -18,4 +18,4 @@ bool needs_recording(const std::string& format);
 std::string rendered_profile(const analysis::Profile& profile, const analysis::Outlook& outlook,
                              const analysis::RecordedRun* recorded, const Output& output);
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -5,11 +5,11 @@
 #include "app/profiling/source_text.h"
 #include "source/entry_point.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
-profiling::ProfileRequest for_comparison(profiling::ProfileRequest request, const profiling::Target& target) {
+app::ProfileRequest for_comparison(app::ProfileRequest request, const app::Target& target) {
   request.keep = false;
-  auto text = profiling::text_of(target.entry);
+  auto text = app::text_of(target.entry);
   const auto tree = text ? source::SourceTree::parse(std::move(*text)) : std::nullopt;
   const auto entry_point = tree ? source::find_entry_point(*tree) : std::nullopt;
   if (entry_point && entry_point->batch_size.value && *entry_point->batch_size.value <= source::kMaxBatchSize) {
@@ -18,4 +18,4 @@ profiling::ProfileRequest for_comparison(profiling::ProfileRequest request, cons
   return request;
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -6,9 +6,9 @@
 #include "app/profiling/request.h"
 #include "cli/profile_now.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 /// The request with the entry file's own batch size, where its text shows it: others would take time and say nothing.
-profiling::ProfileRequest for_comparison(profiling::ProfileRequest request, const profiling::Target& target);
+app::ProfileRequest for_comparison(app::ProfileRequest request, const app::Target& target);
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -10,7 +10,7 @@
 #include "cli/stored_profile.h"
 #include "cli/terminal.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -45,4 +45,4 @@ void add_report_command(CLI::App& app, int& exit_code) {
   command->callback([name, output, &exit_code] { exit_code = run(*name, *output); });
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -3,8 +3,8 @@
 
 #include <CLI/CLI.hpp>
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 void add_report_command(CLI::App& app, int& exit_code);
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

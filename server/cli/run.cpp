@@ -34,14 +34,14 @@
 #include "store/fingerprint.h"
 #include "worker/job.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
 namespace asio = boost::asio;
 
 struct RunRequest {
-  profiling::ScriptRequest script;
+  app::ScriptRequest script;
   std::string step_boundary;
   std::string batch_sizes;  ///< "auto", or sizes; empty: only the script's own
   bool allow_writes = false;
@@ -110,7 +110,7 @@ Output output_of(Output output, int rank) {
   return output;
 }
 
-int write_report(const std::vector<Rank>& ranks, const communication::Job& job, bool numbered, const Output& output) {
+int write_report(const std::vector<Rank>& ranks, const jobs::Job& job, bool numbered, const Output& output) {
   int code = kExitOk;
   for (const Rank& one : ranks) {
     if (one.rank != ranks.front().rank && output.file.empty()) {
@@ -131,10 +131,10 @@ int write_report(const std::vector<Rank>& ranks, const communication::Job& job, 
 
 /// Keeps the profile for `predict`, `report` and the editors, as one of the script. Without a script's file there is
 /// nothing to find it by.
-void keep(Rank& rank, const profiling::ProfileRequest& place) {
-  profiling::ProfileRequest request = place;
+void keep(Rank& rank, const app::ProfileRequest& place) {
+  app::ProfileRequest request = place;
   request.entry = rank.run.profile.entry_path;
-  auto target = profiling::find_target(request);
+  auto target = app::find_target(request);
   if (!target) {
     return;
   }
@@ -142,7 +142,7 @@ void keep(Rank& rank, const profiling::ProfileRequest& place) {
   if (path(target->interpreter.path).parent_path() != path(rank.interpreter).parent_path()) {
     target->interpreter.path = rank.interpreter;
   }
-  warn(profiling::keep_profile(rank.run, request, *target, profiling::seconds_since_1970()));
+  warn(app::keep_profile(rank.run, request, *target, app::seconds_since_1970()));
 }
 
 /// Why there is nothing to report, where no process says so itself.
@@ -239,7 +239,7 @@ int run(const RunRequest& request) {
     print_error(!boundary ? boundary.error().message() : !sizes ? sizes.error().message() : wanted.error().message());
     return kExitUsage;
   }
-  auto planned = profiling::plan_job(request.script);
+  auto planned = app::plan_job(request.script);
   if (!planned) {
     write_to_error(failure_text(planned.error(), request.script.place.project_root));
     return exit_code_of(planned.error()).value;
@@ -254,13 +254,13 @@ int run(const RunRequest& request) {
     return exit_code_of(ended.error()).value;
   }
   if (!request.batch_sizes.empty()) {
-    profiling::sample_sizes(*ended, options, {*sizes, request.allow_writes}, run_job, print_error);
+    app::sample_sizes(*ended, options, {*sizes, request.allow_writes}, run_job, print_error);
   }
   report_missing(*wanted, *ended);
   const int without_report = exit_code_without_report(*ended);
   std::vector<Rank> ranks = analysed_ranks(*ended, options, began);
   const bool numbered = number_processes(ranks);
-  const communication::Job job = job_of(ranks, profiling::command_line(request.script.command));
+  const jobs::Job job = job_of(ranks, app::command_line(request.script.command));
   if (numbered) {
     add_communication(ranks, job);
   }
@@ -291,7 +291,7 @@ std::vector<std::string> take_command_to_run(int& argc, char** argv) {
 
 void add_run_command(CLI::App& app, int& exit_code, const std::vector<std::string>& after_dashes) {
   auto request = std::make_shared<RunRequest>();
-  auto place = std::shared_ptr<profiling::ProfileRequest>(request, &request->script.place);
+  auto place = std::shared_ptr<app::ProfileRequest>(request, &request->script.place);
   auto output = std::shared_ptr<Output>(request, &request->output);
   CLI::App* command = app.add_subcommand(
       "run", "Run a training script, or any command after --, as it is, and report on some of its steps.");
@@ -333,4 +333,4 @@ void add_run_command(CLI::App& app, int& exit_code, const std::vector<std::strin
   });
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

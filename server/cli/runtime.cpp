@@ -8,7 +8,7 @@
 
 #include "worker/cache.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 bool is_only_ours(const struct stat& status) {
   return status.st_uid == ::geteuid() && (status.st_mode & (S_IRWXG | S_IRWXO)) == 0;
@@ -26,4 +26,4 @@ base::Result<std::string> runtime_folder() {
   return worker::cache_folder();
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

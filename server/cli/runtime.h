@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 /// Whether what has this status belongs to this user and is closed to all others.
 bool is_only_ours(const struct stat& status);
@@ -16,4 +16,4 @@ bool is_only_ours(const struct stat& status);
 /// if it is missing.
 base::Result<std::string> runtime_folder();
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

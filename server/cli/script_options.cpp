@@ -5,7 +5,7 @@
 #include <fstream>
 #include <limits>
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -71,4 +71,4 @@ base::Result<std::vector<int>> parse_batch_sizes(const std::string& text) {
   }
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

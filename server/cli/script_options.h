@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "protocol/worker_messages.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 /// "optimizer", "dataloader", or a line as FILE:LINE; empty: it is found. The file must be there and have the line.
 base::Result<protocol::BoundaryRequest> parse_step_boundary(const std::string& text);
@@ -15,4 +15,4 @@ base::Result<protocol::BoundaryRequest> parse_step_boundary(const std::string& t
 /// "8,16,64"; none for "auto" and for an empty text.
 base::Result<std::vector<int>> parse_batch_sizes(const std::string& text);
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

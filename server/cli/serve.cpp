@@ -22,7 +22,7 @@
 #include "editor/server.h"
 #include "worker/process.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace asio = boost::asio;
 
@@ -65,7 +65,7 @@ int serve(const ServeOptions& options) {
   worker::raise_descriptor_limit();
   run_in_short_slices();
   asio::io_context loop(1);
-  methods::Server server(loop);
+  editor::Server server(loop);
   Daemon daemon(loop, server.service(), options);
   asio::signal_set interrupts(loop, SIGINT, SIGTERM);
   interrupts.async_wait([&daemon](const auto& problem, int /*signal*/) {
@@ -86,7 +86,7 @@ int serve(const ServeOptions& options) {
 }
 
 std::string check_path_map(const std::string& text) {
-  return session::parse_path_map(text).has_value() ? "" : text + " is not LOCAL=REMOTE";
+  return lsp::parse_path_map(text).has_value() ? "" : text + " is not LOCAL=REMOTE";
 }
 
 }  // namespace
@@ -114,7 +114,7 @@ void add_serve_command(CLI::App& app, int& exit_code) {
           "--map",
           [options](const std::vector<std::string>& maps) {
             for (const std::string& map : maps) {
-              options->path_maps.add(*session::parse_path_map(map));
+              options->path_maps.add(*lsp::parse_path_map(map));
             }
           },
           "LOCAL=REMOTE: a folder as the client names it, and as it is called here; may be repeated")
@@ -127,4 +127,4 @@ void add_serve_command(CLI::App& app, int& exit_code) {
   command->callback([options, &exit_code] { exit_code = serve(*options); });
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -19,7 +19,7 @@
 #include "report/units.h"
 #include "worker/machine.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -28,9 +28,9 @@ namespace fs = std::filesystem;
 using analysis::Profile;
 
 /// Why there is nothing to be constructed for this profile; empty: there is.
-std::string profile_problem(const Profile& profile, const hardware::Device& device) {
+std::string profile_problem(const Profile& profile, const operations::Device& device) {
   const analysis::Environment& environment = profile.environment;
-  if (device.kind != hardware::DeviceKind::kCpu) {
+  if (device.kind != operations::DeviceKind::kCpu) {
     return "programs of a step are run beside torch, and those for a GPU are not";
   }
   if (!profile.work) {
@@ -54,9 +54,9 @@ std::string profile_problem(const Profile& profile, const hardware::Device& devi
 }
 
 /// The fastest of the best predicted programs, as a module of PyTorch.
-base::Result<std::string> fastest_module(const kernels::Operation& operation, const StepKernelsRequest& request,
+base::Result<std::string> fastest_module(const operations::Operation& operation, const StepKernelsRequest& request,
                                          const KernelConditions& conditions) {
-  const auto construction = kernels::construct(operation, request.device, conditions.threads, request.top);
+  const auto construction = operations::construct(operation, request.device, conditions.threads, request.top);
   if (!construction) {
     return construction.error();
   }
@@ -69,16 +69,16 @@ base::Result<std::string> fastest_module(const kernels::Operation& operation, co
     return base::error(measured->kernels.front().problem);
   }
   const auto index = static_cast<std::size_t>(best - measured->kernels.data());
-  return kernels::operator_module(construction->plans[index], request.device, conditions.threads);
+  return operations::operator_module(construction->plans[index], request.device, conditions.threads);
 }
 
 /// Modules by the text of their operations: several keys can have the same.
 using Modules = std::map<std::string, base::Result<std::string>>;
 
-StepKernel measured_kernel(const efficiency::ProgramCandidate& candidate, const StepKernelsRequest& request,
+StepKernel measured_kernel(const operations::ProgramCandidate& candidate, const StepKernelsRequest& request,
                            const KernelConditions& conditions, Modules& modules) {
   StepKernel kernel{candidate};
-  const std::string operation = kernels::operation_text(candidate.call.operation);
+  const std::string operation = operations::operation_text(candidate.call.operation);
   auto found = modules.find(operation);
   if (found == modules.end()) {
     found = modules.emplace(operation, fastest_module(candidate.call.operation, request, conditions)).first;
@@ -88,7 +88,7 @@ StepKernel measured_kernel(const efficiency::ProgramCandidate& candidate, const 
     return kernel;
   }
   auto measured = measure_operator(conditions, *found->second, candidate.call, candidate.key);
-  if (measured && efficiency::is_disturbed(candidate, measured->library_ns)) {
+  if (measured && operations::is_disturbed(candidate, measured->library_ns)) {
     kernel.problem = fmt::format(
         "disturbed: torch took {} for a call alone, and {} in the step; try again when the "
         "machine is quiet",
@@ -109,8 +109,8 @@ int emit_faster(std::vector<StepKernel>& kernels, const Modules& modules, const 
     if (!kernel.measured || !kernel.timed().is_faster()) {
       continue;
     }
-    const std::string operation = kernels::operation_text(kernel.candidate.call.operation);
-    const std::string file = (fs::path(folder) / (kernels::operator_name(operation) + ".py")).string();
+    const std::string operation = operations::operation_text(kernel.candidate.call.operation);
+    const std::string file = (fs::path(folder) / (operations::operator_name(operation) + ".py")).string();
     if (const int code = write_out(*modules.at(operation), {.format = "text", .file = file}); code != kExitOk) {
       return code;
     }
@@ -121,13 +121,13 @@ int emit_faster(std::vector<StepKernel>& kernels, const Modules& modules, const 
 
 /// For the next reports.
 void keep(const std::string& cache, const Profile& profile, const std::vector<StepKernel>& kernels) {
-  std::vector<profiling::KeptProgram> programs;
+  std::vector<app::KeptProgram> programs;
   for (const StepKernel& kernel : kernels) {
     if (kernel.measured) {
       programs.push_back({profile.environment.threads, profile.environment.torch, kernel.timed()});
     }
   }
-  if (const auto kept = profiling::keep_programs(cache, std::move(programs)); !kept) {
+  if (const auto kept = app::keep_programs(cache, std::move(programs)); !kept) {
     warn("What was measured is not kept for the next reports: " + kept.error().message());
   }
 }
@@ -152,12 +152,12 @@ int show_step_kernels(const StepKernelsRequest& request, const Output& output) {
   if (!conditions) {
     return fail_with(conditions.error().message(), kExitEnvironment);
   }
-  const auto candidates = efficiency::program_candidates(*profile->work, profile->iteration.ms.value);
+  const auto candidates = operations::program_candidates(*profile->work, profile->iteration.ms.value);
   std::vector<StepKernel> kernels;
   Modules modules;
-  for (const efficiency::ProgramCandidate& candidate : candidates) {
+  for (const operations::ProgramCandidate& candidate : candidates) {
     print_error(fmt::format("{} of {}: {}: compiling generated programs with {}; {} runs them beside torch.",
-                            kernels.size() + 1, candidates.size(), kernels::operation_text(candidate.call.operation),
+                            kernels.size() + 1, candidates.size(), operations::operation_text(candidate.call.operation),
                             conditions->compiler, conditions->python));
     kernels.push_back(measured_kernel(candidate, request, *conditions, modules));
     if (const auto& measured = kernels.back().measured; measured && measured->torch != profile->environment.torch) {
@@ -175,4 +175,4 @@ int show_step_kernels(const StepKernelsRequest& request, const Output& output) {
       output.format == "json" ? step_kernels_json(*profile, kernels) : step_kernels_text(*profile, kernels), output);
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -7,7 +7,7 @@
 #include "cli/options.h"
 #include "operations/device/device.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 struct StepKernelsRequest {
   std::string profile;      ///< a report in JSON, or the id of a kept profile
@@ -15,7 +15,7 @@ struct StepKernelsRequest {
   std::string emit_folder;  ///< for the operators that are faster; empty: none are written
   std::size_t top = 10;
   double seconds = 0.5;
-  const hardware::Device& device;
+  const operations::Device& device;
   std::string cache;
 };
 
@@ -24,4 +24,4 @@ struct StepKernelsRequest {
 /// The exit code.
 int show_step_kernels(const StepKernelsRequest& request, const Output& output);
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -8,7 +8,7 @@
 #include "report/units.h"
 #include "report/wording.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -23,12 +23,12 @@ std::string place_text(const analysis::Location& place) {
 }
 
 double saved_ms(const StepKernel& kernel) {
-  return kernel.measured ? efficiency::saved_ms(kernel.candidate, kernel.measured->library_ns, kernel.measured->ratio)
+  return kernel.measured ? operations::saved_ms(kernel.candidate, kernel.measured->library_ns, kernel.measured->ratio)
                          : 0;
 }
 
 std::string row_text(const StepKernel& kernel, int width, double iteration_ms) {
-  const std::string name = kernels::operation_text(kernel.candidate.call.operation);
+  const std::string name = operations::operation_text(kernel.candidate.call.operation);
   const std::string head = fmt::format("{:<{}}  {:>9} {:>6}  ", name, width, duration(kernel.candidate.ms),
                                        share(report::ratio(kernel.candidate.ms, iteration_ms)));
   const std::string tail = "  " + place_text(kernel.candidate.location) + "\n";
@@ -63,8 +63,8 @@ std::string ending(const std::vector<StepKernel>& kernels, double iteration_ms) 
 }
 
 json operation_json(const StepKernel& kernel) {
-  const efficiency::ProgramCandidate& candidate = kernel.candidate;
-  json object = {{"operation", kernels::operation_text(candidate.call.operation)},
+  const operations::ProgramCandidate& candidate = kernel.candidate;
+  json object = {{"operation", operations::operation_text(candidate.call.operation)},
                  {"key", candidate.key},
                  {"calls", candidate.calls},
                  {"timeMs", candidate.ms}};
@@ -86,8 +86,8 @@ json operation_json(const StepKernel& kernel) {
 
 }  // namespace
 
-efficiency::TimedProgram StepKernel::timed() const {
-  return {candidate.key,   kernels::operation_text(candidate.call.operation),
+operations::TimedProgram StepKernel::timed() const {
+  return {candidate.key,   operations::operation_text(candidate.call.operation),
           measured->ratio, measured->low,
           measured->high,  measured->library_ns};
 }
@@ -104,7 +104,7 @@ std::string step_kernels_text(const analysis::Profile& profile, const std::vecto
   }
   std::size_t width = 0;
   for (const StepKernel& kernel : kernels) {
-    width = std::max(width, kernels::operation_text(kernel.candidate.call.operation).size());
+    width = std::max(width, operations::operation_text(kernel.candidate.call.operation).size());
   }
   text += fmt::format("\n{:<{}}  {:>9} {:>6}  {:>9}  {:>9}  {:<16}  {:>16}  {}\n", "OPERATION", width, "IN STEP", "",
                       "TORCH", "OWN", "RATIO (95 %)", "PREDICTED SAVED", "LINE");
@@ -126,4 +126,4 @@ std::string step_kernels_json(const analysis::Profile& profile, const std::vecto
   return object.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

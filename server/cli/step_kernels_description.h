@@ -9,19 +9,19 @@
 #include "cli/kernel_description.h"
 #include "operations/work/own_programs.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 struct StepKernel {
-  efficiency::ProgramCandidate candidate;
+  operations::ProgramCandidate candidate;
   std::optional<MeasuredOperator> measured{};
   std::string problem{};  ///< why it was not measured
   std::string file{};     ///< that the operator was written to; empty: none
 
-  efficiency::TimedProgram timed() const;  ///< of what was measured
+  operations::TimedProgram timed() const;  ///< of what was measured
 };
 
 /// `kernels` are of operations of the profile.
 std::string step_kernels_text(const analysis::Profile& profile, const std::vector<StepKernel>& kernels);
 std::string step_kernels_json(const analysis::Profile& profile, const std::vector<StepKernel>& kernels);
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

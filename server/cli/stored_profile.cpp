@@ -12,7 +12,7 @@
 #include "store/profile_store.h"
 #include "worker/cache.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -59,4 +59,4 @@ base::Result<analysis::Profile> stored_profile(const std::string& name) {
   return std::move(*profile);
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

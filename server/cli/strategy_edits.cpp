@@ -10,7 +10,7 @@
 #include "source/change_edits.h"
 #include "source/source_tree.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -111,4 +111,4 @@ std::vector<StrategyEdit> strategy_edits(const analysis::StrategyStep& strategy,
   return edits;
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

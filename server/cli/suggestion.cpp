@@ -5,7 +5,7 @@
 
 #include "base/similarity.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -69,4 +69,4 @@ std::string suggestion(const CLI::App& app, const std::vector<std::string>& argu
   return {};
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

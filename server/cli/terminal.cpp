@@ -5,7 +5,7 @@
 
 #include "protocol/shown_text.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 std::string printable_lines(std::string_view text) {
   std::string safe;
@@ -28,4 +28,4 @@ void print_error(std::string_view text) {
   std::cerr << "ridgeline: " << lines << std::endl;
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

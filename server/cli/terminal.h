@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 /// Lines stay lines; each is made safe for a terminal (protocol/shown_text.h) and ends with a newline.
 std::string printable_lines(std::string_view text);
@@ -16,4 +16,4 @@ void write_to_error(std::string_view printable);
 /// indented: none can pass for a message of ours.
 void print_error(std::string_view text);
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

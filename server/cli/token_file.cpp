@@ -13,7 +13,7 @@
 #include "cli/runtime.h"
 #include "worker/process.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
@@ -95,4 +95,4 @@ base::Result<TokenFile> TokenFile::open(const std::string& path, std::uint16_t p
   return create(path);
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

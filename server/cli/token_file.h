@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 /// A token, and the file that it stands in. A file that was made here is removed with its owner.
 class TokenFile {
@@ -35,4 +35,4 @@ class TokenFile {
   bool made_;
 };
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -12,12 +12,12 @@
 #include "ingest/read_trace.h"
 #include "store/foreign_tables.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
 /// `first`: what was read of the file already. It may be a pipe.
-imports::ByteSource bytes_of(const std::shared_ptr<std::ifstream>& file, std::string first) {
+ingest::ByteSource bytes_of(const std::shared_ptr<std::ifstream>& file, std::string first) {
   return [file, first = std::move(first)](std::span<char> buffer) mutable {
     if (!first.empty()) {
       const std::size_t count = first.copy(buffer.data(), buffer.size());
@@ -26,7 +26,7 @@ imports::ByteSource bytes_of(const std::shared_ptr<std::ifstream>& file, std::st
     }
     file->read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
     if (file->bad()) {
-      throw imports::ImportError("The trace cannot be read completely.");
+      throw ingest::ImportError("The trace cannot be read completely.");
     }
     return static_cast<std::size_t>(file->gcount());
   };
@@ -34,13 +34,13 @@ imports::ByteSource bytes_of(const std::shared_ptr<std::ifstream>& file, std::st
 
 }  // namespace
 
-imports::Trace read_trace_file(const std::string& path, const imports::NsysOptions& nsys, bool inputs) {
+ingest::Trace read_trace_file(const std::string& path, const ingest::NsysOptions& nsys, bool inputs) {
   const auto file = std::make_shared<std::ifstream>(path, std::ios::binary);
   std::array<char, 16> first{};
   file->read(first.data(), first.size());
   const std::string_view bytes(first.data(), static_cast<std::size_t>(file->gcount()));
-  if (imports::is_unexported_report(path, bytes)) {
-    throw imports::ImportError(
+  if (ingest::is_unexported_report(path, bytes)) {
+    throw ingest::ImportError(
         "The file is a report of Nsight Systems as nsys profile writes it. Export it first: nsys export --type "
         "sqlite " +
         path);
@@ -48,16 +48,15 @@ imports::Trace read_trace_file(const std::string& path, const imports::NsysOptio
   if (store::ForeignTables::is_sqlite(bytes)) {
     try {
       store::ForeignTables tables(path);
-      return imports::read_nsys(tables, nsys);
+      return ingest::read_nsys(tables, nsys);
     } catch (const store::ForeignTablesError& problem) {
-      throw imports::ImportError(problem.what());
+      throw ingest::ImportError(problem.what());
     }
   }
   if (nsys.process.has_value()) {
-    throw imports::ImportError(
-        "--process is for reports of Nsight Systems: a trace of torch.profiler has one process.");
+    throw ingest::ImportError("--process is for reports of Nsight Systems: a trace of torch.profiler has one process.");
   }
-  return imports::read_trace(bytes_of(file, std::string(bytes)), {.inputs = inputs});
+  return ingest::read_trace(bytes_of(file, std::string(bytes)), {.inputs = inputs});
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

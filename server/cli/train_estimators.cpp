@@ -27,12 +27,12 @@
 #include "worker/cache.h"
 #include "worker/machine.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
-using estimate::DeviceTimes;
-using estimate::Estimators;
+using operations::DeviceTimes;
+using operations::Estimators;
 using operations::ListedTime;
 
 struct TrainOptions {
@@ -55,7 +55,7 @@ base::Result<std::vector<DeviceTimes>> times_by_device() {
   }
   std::vector<DeviceTimes> all;
   for (const std::string& name : *names) {
-    auto sheet = hardware::find_data_sheet(name);
+    auto sheet = operations::find_data_sheet(name);
     if (!sheet) {
       continue;
     }
@@ -69,16 +69,16 @@ base::Result<std::vector<DeviceTimes>> times_by_device() {
   return all;
 }
 
-bool is_test_device(const TrainOptions& options, const hardware::Device& device) {
+bool is_test_device(const TrainOptions& options, const operations::Device& device) {
   return std::ranges::any_of(options.test_on,
-                             [&](const std::string& name) { return hardware::names_device(name, device.name); });
+                             [&](const std::string& name) { return operations::names_device(name, device.name); });
 }
 
 /// An error that lists the devices, where --test-on names none of them.
 std::optional<base::Error> unknown_test_device(const TrainOptions& options, std::span<const DeviceTimes> all) {
   for (const std::string& name : options.test_on) {
     if (std::ranges::any_of(all,
-                            [&](const DeviceTimes& one) { return hardware::names_device(name, one.device.name); })) {
+                            [&](const DeviceTimes& one) { return operations::names_device(name, one.device.name); })) {
       continue;
     }
     std::string names;
@@ -94,12 +94,12 @@ std::optional<base::Error> unknown_test_device(const TrainOptions& options, std:
 
 /// The devices other than `to`, the one whose memory is most alike in speed first.
 std::vector<DeviceTimes> to_scale_from(std::span<const DeviceTimes> all, const TrainOptions& options,
-                                       const hardware::Device& to) {
+                                       const operations::Device& to) {
   std::vector<DeviceTimes> others;
   std::ranges::copy_if(all, std::back_inserter(others), [&](const DeviceTimes& one) {
     return one.device.name != to.name && !is_test_device(options, one.device);
   });
-  const auto rate = [](const hardware::Device& device) {
+  const auto rate = [](const operations::Device& device) {
     return std::log(device.levels.back().bytes_per_s->all.value);
   };
   std::ranges::stable_sort(others, {}, [&](const DeviceTimes& one) { return std::abs(rate(one.device) - rate(to)); });
@@ -118,14 +118,14 @@ int train_across(const TrainOptions& options) {
   }
   std::vector<DeviceTimes> training;
   std::vector<DeviceTimes> held_out;
-  Estimators made{{}, profiling::seconds_since_1970(), {}};
+  Estimators made{{}, app::seconds_since_1970(), {}};
   report::TrainingReport report;
   for (const DeviceTimes& one : *all) {
     if (is_test_device(options, one.device)) {
       held_out.push_back(one);
       continue;
     }
-    auto [some, rest] = estimate::split_rows(one.rows, options.held_out, options.share);
+    auto [some, rest] = operations::split_rows(one.rows, options.held_out, options.share);
     report.rows += static_cast<int>(some.size());
     made.devices.push_back(one.device.name);
     training.push_back({one.device, std::move(some)});
@@ -136,13 +136,13 @@ int train_across(const TrainOptions& options) {
         "Times of at least two GPUs with data sheets are needed. `ridgeline operations list` names the devices.");
     return kExitUsage;
   }
-  auto models = train_models(*cache, options.python, !options.without_product, estimate::groups_across(training));
+  auto models = train_models(*cache, options.python, !options.without_product, operations::groups_across(training));
   if (!models) {
     return fail(models.error());
   }
   made.models = std::move(*models);
   for (const DeviceTimes& one : held_out) {
-    std::ranges::move(estimate::errors_across(made, one, to_scale_from(*all, options, one.device)),
+    std::ranges::move(operations::errors_across(made, one, to_scale_from(*all, options, one.device)),
                       std::back_inserter(report.across));
   }
   report.devices = made.devices;
@@ -173,15 +173,15 @@ int train(const TrainOptions& options) {
     print_error("No operation times of " + device + " are known. `ridgeline operations list` names the devices.");
     return kExitUsage;
   }
-  const auto [training, held_out] = estimate::split_rows(*rows, options.held_out, options.share);
-  const std::vector<estimate::TrainingGroup> groups = estimate::training_groups(training);
+  const auto [training, held_out] = operations::split_rows(*rows, options.held_out, options.share);
+  const std::vector<operations::TrainingGroup> groups = operations::training_groups(training);
   auto models = train_models(*cache, options.python, !options.without_product, groups);
   if (!models) {
     return fail(models.error());
   }
-  const std::int64_t now = profiling::seconds_since_1970();
+  const std::int64_t now = app::seconds_since_1970();
   Estimators made{rows->front().conditions, now, std::move(*models)};
-  const auto errors = estimate::held_out_errors(made, held_out);
+  const auto errors = operations::held_out_errors(made, held_out);
   const report::TrainingReport report{made.conditions, static_cast<int>(training.size()), made.models, errors};
   const std::string text =
       options.output->format == "json" ? report::json_training(report) : report::text_training(report);
@@ -219,4 +219,4 @@ void add_train_command(CLI::App& operations, int& exit_code) {
   command->callback([options, &exit_code] { exit_code = train(*options); });
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

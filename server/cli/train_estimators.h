@@ -3,8 +3,8 @@
 
 #include <CLI/CLI.hpp>
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 void add_train_command(CLI::App& operations, int& exit_code);
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

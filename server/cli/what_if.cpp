@@ -27,14 +27,14 @@
 #include "step/changes/change_table.h"
 #include "worker/interpreter.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
 using protocol::ChangeRequest;
 
 struct WhatIfOptions {
-  std::shared_ptr<profiling::ProfileRequest> request = std::make_shared<profiling::ProfileRequest>();
+  std::shared_ptr<app::ProfileRequest> request = std::make_shared<app::ProfileRequest>();
   std::shared_ptr<Output> output = std::make_shared<Output>();
   std::vector<std::string> changes;
   std::vector<std::string> widths;  ///< changes too, but for their name, which is "set"
@@ -88,13 +88,13 @@ int run_on_trace(const WhatIfOptions& options, WantedChanges wanted) {
 
 using AnswerOrExit = base::Result<analysis::WhatIf, ExitCode>;
 
-AnswerOrExit searched(const WhatIfOptions& options, EntryExperiments& runner, const profiling::Target& target,
+AnswerOrExit searched(const WhatIfOptions& options, EntryExperiments& runner, const app::Target& target,
                       const app::PredictedStep& step, app::ChangeQuestion question, const app::ShowFirst& show) {
   const auto limit = options.memory_bytes > 0 ? std::optional(options.memory_bytes) : std::nullopt;
   return wait_for(target, app::search_changes(runner, step, std::move(question), limit, show));
 }
 
-AnswerOrExit predicted(EntryExperiments& runner, const profiling::Target& target, const app::PredictedStep& step,
+AnswerOrExit predicted(EntryExperiments& runner, const app::Target& target, const app::PredictedStep& step,
                        app::ChangeQuestion question, const app::ShowFirst& show) {
   auto predicted = wait_for(target, app::predict_changes(runner, step, std::move(question), show));
   if (!predicted) {
@@ -113,8 +113,8 @@ int run_on_entry(const WhatIfOptions& options, WantedChanges wanted) {
   if (!made) {
     return made.error().value;
   }
-  profiling::WhatIfBase base = profiling::what_if_base(*made);
-  if (const auto problem = profiling::fit_problem(base); options.memory_bytes > 0 && !problem.empty()) {
+  app::WhatIfBase base = app::what_if_base(*made);
+  if (const auto problem = app::fit_problem(base); options.memory_bytes > 0 && !problem.empty()) {
     print_error(
         fmt::format("--memory is not kept to for this step: {}. Without it, --search says what the peak was of what "
                     "it tried.",
@@ -127,7 +127,7 @@ int run_on_entry(const WhatIfOptions& options, WantedChanges wanted) {
   const bool is_usual = options.changes.empty() && options.widths.empty() && options.files.empty();
   app::ChangeQuestion question = is_usual ? app::usual_question() : app::ChangeQuestion{wanted.requests};
   const app::ShowFirst show = options.output->format == "text" ? app::ShowFirst(show_first) : app::ShowFirst();
-  const app::PredictedStep step{std::make_shared<const profiling::WhatIfBase>(std::move(base)),
+  const app::PredictedStep step{std::make_shared<const app::WhatIfBase>(std::move(base)),
                                 app::no_times(made->profile.environment), std::move(wanted.user_changes),
                                 options.measure_seconds};
   EntryExperiments runner(runs);
@@ -140,7 +140,7 @@ int run_on_entry(const WhatIfOptions& options, WantedChanges wanted) {
   if (!answer) {
     return answer.error().value;
   }
-  answer->try_seconds = profiling::seconds_to_try(*answer, options.try_seconds);
+  answer->try_seconds = app::seconds_to_try(*answer, options.try_seconds);
   return write_out(rendered_what_if(*answer, *options.output), *options.output);
 }
 
@@ -162,8 +162,7 @@ int run(const WhatIfOptions& options) {
   for (const std::string& width : options.widths) {
     changes.push_back("set:" + width);
   }
-  auto wanted =
-      wanted_changes(changes, options.files, trace ? whatif::usual_changes_on_traces() : whatif::usual_changes());
+  auto wanted = wanted_changes(changes, options.files, trace ? step::usual_changes_on_traces() : step::usual_changes());
   if (!wanted) {
     return wanted.error().value;
   }
@@ -172,7 +171,7 @@ int run(const WhatIfOptions& options) {
 
 std::string list_of_changes() {
   std::string text;
-  for (const whatif::ChangeKind& kind : whatif::change_table()) {
+  for (const step::ChangeKind& kind : step::change_table()) {
     std::string name(kind.name);
     if (!kind.argument.empty()) {
       name += ":" + std::string(kind.argument);
@@ -248,4 +247,4 @@ void add_what_if_command(CLI::App& app, int& exit_code) {
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

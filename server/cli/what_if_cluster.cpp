@@ -17,14 +17,14 @@
 #include "report/job_prediction.h"
 #include "worker/machine.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
 constexpr double kCopySeconds = 4;
 
-std::vector<cluster::TrainingRequest> trainings_of(const ClusterOptions& options) {
-  std::vector<cluster::TrainingRequest> requests;
+std::vector<jobs::TrainingRequest> trainings_of(const ClusterOptions& options) {
+  std::vector<jobs::TrainingRequest> requests;
   for (const std::uint64_t bytes : options.bucket_bytes) {
     requests.push_back({bytes, true});
   }
@@ -46,25 +46,25 @@ std::vector<cluster::TrainingRequest> trainings_of(const ClusterOptions& options
   return requests;
 }
 
-base::Result<analysis::JobPrediction> predict(const profiling::ProfileRun& run, const protocol::Replica& replica,
-                                              const cluster::Cluster& described, const ClusterOptions& options) {
+base::Result<analysis::JobPrediction> predict(const app::ProfileRun& run, const protocol::Replica& replica,
+                                              const jobs::Cluster& described, const ClusterOptions& options) {
   const analysis::Profile& profile = run.profile;
-  const profiling::WhatIfBase base = profiling::what_if_base(run);
-  const cluster::OneProcess process{base.graph,
-                                    replica,
-                                    profile.iteration.ms,
-                                    base.peak_known ? std::optional(profile.peak_bytes) : std::nullopt,
-                                    profile.batch_size_known ? profile.batch_size : 0,
-                                    std::max(1, profile.environment.threads),
-                                    base.on_host,
-                                    profile.memory_over_time.has_value() ? &*profile.memory_over_time : nullptr,
-                                    worker::processor_count()};
+  const app::WhatIfBase base = app::what_if_base(run);
+  const jobs::OneProcess process{base.graph,
+                                 replica,
+                                 profile.iteration.ms,
+                                 base.peak_known ? std::optional(profile.peak_bytes) : std::nullopt,
+                                 profile.batch_size_known ? profile.batch_size : 0,
+                                 std::max(1, profile.environment.threads),
+                                 base.on_host,
+                                 profile.memory_over_time.has_value() ? &*profile.memory_over_time : nullptr,
+                                 worker::processor_count()};
   const auto begin = std::chrono::steady_clock::now();
-  std::vector<cluster::PipelineRequest> pipelines;
+  std::vector<jobs::PipelineRequest> pipelines;
   for (const int micro_batches : options.pipeline) {
     pipelines.push_back({micro_batches});
   }
-  auto job = cluster::predict_job(process, described, trainings_of(options), pipelines);
+  auto job = jobs::predict_job(process, described, trainings_of(options), pipelines);
   if (!job) {
     return job;
   }
@@ -79,7 +79,7 @@ base::Result<analysis::JobPrediction> predict(const profiling::ProfileRun& run, 
 
 }  // namespace
 
-int what_if_cluster(const profiling::ProfileRequest& request, const ClusterOptions& options, const Output& output) {
+int what_if_cluster(const app::ProfileRequest& request, const ClusterOptions& options, const Output& output) {
   const auto described = read_cluster(options.file);
   if (!described) {
     print_error(described.error().message());
@@ -95,7 +95,7 @@ int what_if_cluster(const profiling::ProfileRequest& request, const ClusterOptio
     return made.error().value;
   }
   const bool on_host = made->profile.environment.device == "cpu";
-  const int copies = on_host ? std::min(cluster::ranks_of_a_machine(*described), protocol::kMaxCopies) : 1;
+  const int copies = on_host ? std::min(jobs::ranks_of_a_machine(*described), protocol::kMaxCopies) : 1;
   auto findings = run_experiment(runs, {.kind = protocol::Experiment::Kind::kReplica,
                                         .seconds = std::min(kCopySeconds, request.time_budget_seconds),
                                         .copies = copies});
@@ -116,4 +116,4 @@ int what_if_cluster(const profiling::ProfileRequest& request, const ClusterOptio
                    output);
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -7,7 +7,7 @@
 
 #include "cli/options.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 struct ClusterOptions {
   std::string file;
@@ -18,6 +18,6 @@ struct ClusterOptions {
 };
 
 /// Profiles the entry, runs the step once more for its gradients and in copies, and predicts. The exit code.
-int what_if_cluster(const profiling::ProfileRequest& request, const ClusterOptions& cluster, const Output& output);
+int what_if_cluster(const app::ProfileRequest& request, const ClusterOptions& cluster, const Output& output);
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -8,14 +8,14 @@
 #include "cli/terminal.h"
 #include "step/changes/change_table.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 namespace {
 
 /// Reads a change. A change in Python only has to exist here: make_python_changes() does the rest.
-base::Result<whatif::UserChange, ExitCode> read_change(const std::string& path) {
+base::Result<step::UserChange, ExitCode> read_change(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::string text(whatif::kMaxChangeFileBytes + 1, '\0');
+  std::string text(step::kMaxChangeFileBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
   if (!file.is_open() || file.bad()) {
@@ -23,9 +23,9 @@ base::Result<whatif::UserChange, ExitCode> read_change(const std::string& path) 
     return ExitCode{kExitUsage};
   }
   if (is_python_change(path)) {
-    return whatif::UserChange{path, "", {}};
+    return step::UserChange{path, "", {}};
   }
-  auto change = whatif::parse_change(text);
+  auto change = step::parse_change(text);
   if (!change) {
     print_error(path + ": " + change.error().message() + ".");
     return ExitCode{kExitUsage};
@@ -41,7 +41,7 @@ base::Result<WantedChanges, ExitCode> wanted_changes(const std::vector<std::stri
   WantedChanges wanted;
   protocol::ChangeRequest all;
   for (const std::string& change : changes) {
-    if (whatif::find_change(change) == nullptr) {
+    if (step::find_change(change) == nullptr) {
       print_error("no change is called " + change + ". `ridgeline what-if --help` names them.");
       return ExitCode{kExitUsage};
     }
@@ -67,4 +67,4 @@ base::Result<WantedChanges, ExitCode> wanted_changes(const std::vector<std::stri
   return wanted;
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

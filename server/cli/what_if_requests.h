@@ -9,11 +9,11 @@
 #include "protocol/experiment.h"
 #include "step/changes/change_file.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 struct WantedChanges {
   std::vector<protocol::ChangeRequest> requests;
-  whatif::UserChanges user_changes;  ///< of files, by request
+  step::UserChanges user_changes;  ///< of files, by request
 };
 
 /// Each change and each file alone and, where there are several, all together; `usual` where there is none. What is
@@ -22,4 +22,4 @@ base::Result<WantedChanges, ExitCode> wanted_changes(const std::vector<std::stri
                                                      const std::vector<std::string>& files,
                                                      const std::vector<protocol::ChangeRequest>& usual);
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

@@ -8,7 +8,7 @@
 #include "cli/options.h"
 #include "cli/what_if_requests.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 /// In the format that `output` names.
 std::string rendered_what_if(const analysis::WhatIf& answer, const Output& output);
@@ -16,4 +16,4 @@ std::string rendered_what_if(const analysis::WhatIf& answer, const Output& outpu
 /// Writes the answer out; changes in Python are run with `python`. The exit code.
 int what_if_trace(const TraceOptions& trace, WantedChanges wanted, const std::string& python, const Output& output);
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

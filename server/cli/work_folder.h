@@ -6,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-namespace ridgeline::commands {
+namespace ridgeline::cli {
 
 /// Made, and removed with what it contains. Where it cannot be made, writing into it fails.
 class WorkFolder {
@@ -27,4 +27,4 @@ class WorkFolder {
   std::error_code problem_;
 };
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::cli

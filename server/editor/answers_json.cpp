@@ -15,7 +15,7 @@
 #include "report/what_if.h"
 #include "report/wording.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 namespace {
 
@@ -304,7 +304,7 @@ Json changed_json(const Entry& entry) {
   return json;
 }
 
-Json failure_json(const profiling::RunFailure& failure) {
+Json failure_json(const app::RunFailure& failure) {
   Json frames = Json::array();
   for (const protocol::TraceFrame& frame : failure.frames) {
     frames.push_back({{"file", frame.file}, {"line", frame.line}, {"function", frame.function}, {"text", frame.text}});
@@ -317,4 +317,4 @@ Json failure_json(const profiling::RunFailure& failure) {
           {"interpreter", failure.interpreter}};
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

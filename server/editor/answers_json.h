@@ -11,7 +11,7 @@
 #include "editor/snapshot.h"
 #include "protocol/json_rpc.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 /// ridgeline/summary: key metrics, models and what was measured. `uri`: the entry file as the client names it;
 /// `in_code`: the batch size in the client's text of it, where that is open and the batch size is a literal; `applied`:
@@ -39,6 +39,6 @@ protocol::Json predictions_json(const Figures& figures);
 protocol::Json changed_json(const Entry& entry);
 
 /// A failure as the data of a response error.
-protocol::Json failure_json(const profiling::RunFailure& failure);
+protocol::Json failure_json(const app::RunFailure& failure);
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 namespace {
 
@@ -43,4 +43,4 @@ std::optional<AppliedChange> applied_change(const Figures& before, std::span<con
   return AppliedChange{found->answer, speed_up(before.profile(), now.profile())};
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

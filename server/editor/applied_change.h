@@ -9,7 +9,7 @@
 #include "editor/change_actions.h"
 #include "editor/figures.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 struct AppliedChange {
   analysis::ChangeAnswer answer;  ///< as it was before the change was written
@@ -21,4 +21,4 @@ struct AppliedChange {
 std::optional<AppliedChange> applied_change(const Figures& before, std::span<const WrittenChange> changes,
                                             const Figures& now, const std::string& path);
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -7,7 +7,7 @@
 
 #include "analysis/prediction/predictor.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 std::vector<BatchSizeChoice> batch_size_choices(const Figures& figures, int now) {
   std::vector<BatchSizeChoice> choices;
@@ -65,7 +65,7 @@ std::optional<analysis::BatchPrediction> other_batch_in_code(const Snapshot& sna
              : std::nullopt;
 }
 
-base::Result<protocol::WorkspaceEdit> batch_size_edit(const session::Document& document, const SourceFacts& source,
+base::Result<protocol::WorkspaceEdit> batch_size_edit(const lsp::Document& document, const SourceFacts& source,
                                                       int batch_size) {
   const auto& entry_point = source.entry_point;
   if (!entry_point.has_value()) {
@@ -82,4 +82,4 @@ base::Result<protocol::WorkspaceEdit> batch_size_edit(const session::Document& d
   return protocol::WorkspaceEdit{{std::move(change)}};
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "editor/snapshot.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 /// A batch size to offer.
 struct BatchSizeChoice {
@@ -32,7 +32,7 @@ std::optional<analysis::BatchPrediction> other_batch_in_code(const Snapshot& sna
 std::optional<int> batch_size_in_code(const source::EntryPoint& entry_point);
 
 /// Changes only the characters of the literal; fails where there is none.
-base::Result<protocol::WorkspaceEdit> batch_size_edit(const session::Document& document, const SourceFacts& source,
+base::Result<protocol::WorkspaceEdit> batch_size_edit(const lsp::Document& document, const SourceFacts& source,
                                                       int batch_size);
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -4,21 +4,21 @@
 
 #include "editor/batch_size.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 namespace {
 
 using protocol::Json;
 
-session::Outcome outcome(bool applied, int batch_size, const std::string& reason) {
+lsp::Outcome outcome(bool applied, int batch_size, const std::string& reason) {
   return Json{{"applied", applied}, {"batchSize", batch_size}, {"reason", reason}};
 }
 
 }  // namespace
 
-base::Task<session::Outcome> BatchSizeWriter::write(std::string uri, int batch_size) {
-  const auto begin = [&](std::function<void(session::Outcome)> answer) { add(uri, {batch_size, std::move(answer)}); };
-  auto written = base::callback<session::Outcome>(begin);
+base::Task<lsp::Outcome> BatchSizeWriter::write(std::string uri, int batch_size) {
+  const auto begin = [&](std::function<void(lsp::Outcome)> answer) { add(uri, {batch_size, std::move(answer)}); };
+  auto written = base::callback<lsp::Outcome>(begin);
   co_return co_await std::move(written);
 }
 
@@ -62,22 +62,22 @@ void BatchSizeWriter::send_edit(const std::string& uri, const Snapshot* snapshot
   const Json params = {{"label", "Batch size " + std::to_string(batch_size)},
                        {"edit", client.workspace.document_changes ? Json(*edit) : protocol::plain_changes(*edit)}};
   workspace_.session().request("workspace/applyEdit", params,
-                               [this, uri](const session::ClientAnswer& answer) { applied(uri, answer); });
+                               [this, uri](const lsp::ClientAnswer& answer) { applied(uri, answer); });
 }
 
-void BatchSizeWriter::finish(const std::string& uri, const std::function<session::Outcome(const Request&)>& answer) {
+void BatchSizeWriter::finish(const std::string& uri, const std::function<lsp::Outcome(const Request&)>& answer) {
   const auto sent = sent_.extract(uri);
   if (sent.empty()) {
     return;
   }
-  session::Outcome made = answer(sent.mapped());
+  lsp::Outcome made = answer(sent.mapped());
   if (auto next = waiting_.extract(uri); !next.empty()) {
     send(uri, std::move(next.mapped()));
   }
   sent.mapped().answer(std::move(made));
 }
 
-void BatchSizeWriter::applied(const std::string& uri, const session::ClientAnswer& answer) {
+void BatchSizeWriter::applied(const std::string& uri, const lsp::ClientAnswer& answer) {
   const Json* result = std::get_if<Json>(&answer);
   const bool is_applied = result != nullptr && result->is_object() && result->value("applied", Json()) == true;
   std::string reason;
@@ -88,4 +88,4 @@ void BatchSizeWriter::applied(const std::string& uri, const session::ClientAnswe
   finish(uri, [&](const Request& request) { return outcome(is_applied, request.batch_size, reason); });
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -11,7 +11,7 @@
 #include "editor/workspace.h"
 #include "lsp/session/reply.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 /// While the client applies an edit, further requests wait, and only the last of them is written: dragging a bar makes
 /// few edits. Lives on the loop, as long as its workspace.
@@ -20,7 +20,7 @@ class BatchSizeWriter {
   explicit BatchSizeWriter(Workspace& workspace) : workspace_(workspace) {}
 
   /// Answers {applied, batchSize, reason}. A request that a later one replaced is not applied, and says so.
-  base::Task<session::Outcome> write(std::string uri, int batch_size);
+  base::Task<lsp::Outcome> write(std::string uri, int batch_size);
 
   /// Whether the client still has to apply an edit of ours, as while a bar is dragged.
   bool is_writing(const std::string& uri) const { return sent_.contains(uri); }
@@ -28,19 +28,19 @@ class BatchSizeWriter {
  private:
   struct Request {
     int batch_size = 0;
-    std::function<void(session::Outcome)> answer;
+    std::function<void(lsp::Outcome)> answer;
   };
 
   void add(const std::string& uri, Request request);
   void send(const std::string& uri, Request request);
   void send_edit(const std::string& uri, const Snapshot* snapshot);
   /// Answers the request that was sent, and sends the one that waits.
-  void finish(const std::string& uri, const std::function<session::Outcome(const Request&)>& answer);
-  void applied(const std::string& uri, const session::ClientAnswer& answer);
+  void finish(const std::string& uri, const std::function<lsp::Outcome(const Request&)>& answer);
+  void applied(const std::string& uri, const lsp::ClientAnswer& answer);
 
   Workspace& workspace_;
   std::map<std::string, Request> sent_;     ///< by URI: being made, or being applied by the client
   std::map<std::string, Request> waiting_;  ///< by URI: to be sent after it
 };
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -8,7 +8,7 @@
 #include "report/what_if.h"
 #include "source/change_edits.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 namespace {
 
@@ -100,4 +100,4 @@ void add_paddings(const Snapshot& snapshot, const Range& range, std::vector<Code
   }
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

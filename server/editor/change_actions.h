@@ -8,7 +8,7 @@
 #include "editor/snapshot.h"
 #include "source/text.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 /// A change, and the edits of the profiled text of the entry file that make it.
 struct WrittenChange {
@@ -32,4 +32,4 @@ void add_changes(const Snapshot& snapshot, const protocol::Range& range, std::sp
 /// layer and of what is edited. Under the same condition.
 void add_paddings(const Snapshot& snapshot, const protocol::Range& range, std::vector<protocol::CodeAction>& actions);
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -9,7 +9,7 @@
 #include "editor/mistakes.h"
 #include "report/labels.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 namespace {
 
@@ -98,4 +98,4 @@ std::vector<CodeAction> code_actions(const Snapshot& snapshot, const CodeActionP
   return actions;
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -8,11 +8,11 @@
 #include "editor/parameters.h"
 #include "editor/snapshot.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 /// On a line of input_provider's signature: batch sizes to choose from. On a mistake: its fix, where there is one.
 /// Where one of `changes` would be written: that.
 std::vector<protocol::CodeAction> code_actions(const Snapshot& snapshot, const CodeActionParams& params,
                                                std::span<const WrittenChange> changes);
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

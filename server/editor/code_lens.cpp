@@ -7,7 +7,7 @@
 #include "editor/batch_size.h"
 #include "report/labels.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 namespace {
 
@@ -113,4 +113,4 @@ std::vector<CodeLens> code_lenses(const Snapshot& snapshot, const DocumentParams
   return lenses.take();
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

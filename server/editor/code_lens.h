@@ -6,10 +6,10 @@
 #include "editor/parameters.h"
 #include "editor/snapshot.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 /// Above input_provider, or the first provider there is: "Profile", throughput, memory, and batch sizes to choose from.
 /// None in a file without providers.
 std::vector<protocol::CodeLens> code_lenses(const Snapshot& snapshot, const DocumentParams& params);
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

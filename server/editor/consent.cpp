@@ -8,7 +8,7 @@
 
 #include "store/trust.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 namespace {
 
@@ -16,7 +16,7 @@ constexpr std::size_t kMostPinned = 32;
 
 }  // namespace
 
-std::optional<store::ProjectIdentity> Consent::identify(const profiling::Target& target) const {
+std::optional<store::ProjectIdentity> Consent::identify(const app::Target& target) const {
   return store::identify(target.entry, target.project_root, identity_of_);
 }
 
@@ -25,18 +25,18 @@ bool Consent::is_in(const ByEntry& where, const store::ProjectIdentity& now) con
   return found != where.end() && store::covers(found->second.project, now);
 }
 
-bool Consent::holds(const profiling::Target& target, bool editor_vouches) const {
+bool Consent::holds(const app::Target& target, bool editor_vouches) const {
   const auto now = identify(target);
   return now.has_value() && (is_in(by_user_, *now) || (editor_vouches && is_in(by_editor_, *now)) ||
                              store::is_trusted(target.cache, *now));
 }
 
-bool Consent::held(const profiling::Target& target) const {
+bool Consent::held(const app::Target& target) const {
   return by_user_.contains(target.entry) || by_editor_.contains(target.entry) ||
          store::was_trusted(target.cache, target.entry);
 }
 
-Consent::Agreement Consent::agree(const profiling::Target& target, const store::ProjectIdentity& asked_about) {
+Consent::Agreement Consent::agree(const app::Target& target, const store::ProjectIdentity& asked_about) {
   auto now = identify(target);
   if (!now.has_value() || !store::covers(asked_about, *now)) {
     return {};
@@ -56,13 +56,13 @@ Consent::Agreement Consent::agree(const profiling::Target& target, const store::
   return agreement;
 }
 
-void Consent::vouch(const profiling::Target& target) {
+void Consent::vouch(const app::Target& target) {
   if (auto now = identify(target)) {
     remember(by_editor_, target.cache, std::move(*now));
   }
 }
 
-void Consent::rely_on(const profiling::Target& target) {
+void Consent::rely_on(const app::Target& target) {
   auto now = identify(target);
   if (now.has_value() && !is_in(by_user_, *now) && store::is_trusted(target.cache, *now)) {
     remember(by_user_, target.cache, std::move(*now));
@@ -111,4 +111,4 @@ void Consent::remember(ByEntry& where, const std::string& cache, store::ProjectI
   where.insert_or_assign(std::move(entry), std::move(agreed));
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -11,7 +11,7 @@
 #include "store/project_identity.h"
 #include "worker/process.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 /// Lives on one thread, which may wait for a disk: each call stats a few files.
 class Consent {
@@ -19,11 +19,11 @@ class Consent {
   explicit Consent(store::IdentityOf identity_of = store::file_identity) : identity_of_(std::move(identity_of)) {}
 
   /// The entry's project as it is now; nothing when it cannot be determined: then none of its code may run.
-  std::optional<store::ProjectIdentity> identify(const profiling::Target& target) const;
+  std::optional<store::ProjectIdentity> identify(const app::Target& target) const;
   /// Whether the user has agreed to what is there now; with `editor_vouches`, an editor's word for it counts as well.
-  bool holds(const profiling::Target& target, bool editor_vouches) const;
+  bool holds(const app::Target& target, bool editor_vouches) const;
   /// Whether the entry's path was agreed to, whatever is there now.
-  bool held(const profiling::Target& target) const;
+  bool held(const app::Target& target) const;
 
   struct Agreement {
     bool holds = false;   ///< false when something else is there now: ask once more
@@ -31,11 +31,11 @@ class Consent {
   };
   /// The user agreed to what the question was about. Kept in the cache folder where the project can be recognised
   /// later.
-  Agreement agree(const profiling::Target& target, const store::ProjectIdentity& asked_about);
+  Agreement agree(const app::Target& target, const store::ProjectIdentity& asked_about);
   /// The user started a profile in an editor that asks for trust itself. Holds for such editors, for this process.
-  void vouch(const profiling::Target& target);
+  void vouch(const app::Target& target);
   /// A profile starts on an earlier consent, perhaps given to another process.
-  void rely_on(const profiling::Target& target);
+  void rely_on(const app::Target& target);
   /// The user's editor saved the entry file, and has the text that is there now. A consent given to this process
   /// carries over to the new file.
   void saved(const std::string& entry);
@@ -57,4 +57,4 @@ class Consent {
   ByEntry by_editor_;
 };
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -16,7 +16,7 @@
 #include "report/labels.h"
 #include "report/wording.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 namespace {
 
@@ -68,7 +68,7 @@ void fold_rest(std::vector<CostRow>& rows) {
 
 Json change_json(const Entry& entry, const CostRow& row) {
   const bool is_line = row.node == nullptr && !row.location.file.empty();
-  const compare::TimeChange* change = is_line ? entry.change_of(row.location) : nullptr;
+  const analysis::TimeChange* change = is_line ? entry.change_of(row.location) : nullptr;
   if (change == nullptr) {
     return nullptr;
   }
@@ -110,4 +110,4 @@ Json costliest_json(const Entry& entry, const UriOf& uri_of) {
       {"moduleTypes", list(total_rows(analysis::module_type_totals(profile.breakdown), &analysis::Node::definition))}};
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

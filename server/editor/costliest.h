@@ -7,7 +7,7 @@
 #include "editor/entries.h"
 #include "protocol/json_rpc.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 /// Rows of one list; what does not fit in is the last row, so that the sums stay.
 constexpr std::size_t kMostRows = 1000;
@@ -15,4 +15,4 @@ constexpr std::size_t kMostRows = 1000;
 /// `entry` has figures; a line has what it differs by from the profile before, where there is one.
 protocol::Json costliest_json(const Entry& entry, const UriOf& uri_of);
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -10,7 +10,7 @@
 #include "report/labels.h"
 #include "report/observation_text.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 namespace {
 
@@ -172,7 +172,7 @@ void add_unparsed(const Snapshot& snapshot, std::vector<Diagnostic>& diagnostics
 
 }  // namespace
 
-std::string unparsed_message(const session::Document& document) {
+std::string unparsed_message(const lsp::Document& document) {
   const std::string name = std::filesystem::path(document.path()).filename().string();
   if (document.bytes().size() > source::kMaxTextBytes) {
     return name + " is larger than " + std::to_string(source::kMaxTextBytes >> 20) +
@@ -214,4 +214,4 @@ std::vector<Diagnostic> diagnostics(const Snapshot& snapshot) {
   return diagnostics;
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -6,7 +6,7 @@
 
 #include "editor/snapshot.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 /// Where the failure of an entry is shown: the innermost frame in the project's own files, else the entry file.
 struct FailurePlace {
@@ -16,9 +16,9 @@ struct FailurePlace {
 FailurePlace place_of(const Entry& entry);
 
 /// The message about a document that could not be parsed.
-std::string unparsed_message(const session::Document& document);
+std::string unparsed_message(const lsp::Document& document);
 
 /// Most severe first. Places of related information are paths, not yet URIs.
 std::vector<protocol::Diagnostic> diagnostics(const Snapshot& snapshot);
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -10,7 +10,7 @@
 #include "source/line_map.h"
 #include "source/training_mark.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 namespace {
 
@@ -179,4 +179,4 @@ SourceFacts DocumentReader::facts() const {
   return facts;
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -19,7 +19,7 @@
 #include "source/entry_point.h"
 #include "source/source_tree.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 /// What is known of one version of a text. Immutable.
 struct SourceFacts {
@@ -87,4 +87,4 @@ class DocumentReader : public std::enable_shared_from_this<DocumentReader> {
   std::optional<source::SourceTree> tree_;  ///< nothing: the text is too large
 };
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

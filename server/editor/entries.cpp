@@ -11,7 +11,7 @@
 #include "editor/setting_names.h"
 #include "report/labels.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 namespace asio = boost::asio;
 
@@ -20,17 +20,17 @@ namespace {
 /// One analyses, one reads and writes the store: more would take the cores from the step that is timed.
 constexpr std::size_t kPoolThreads = 2;
 
-profiling::RunFailure for_editor(profiling::RunFailure failure) {
+app::RunFailure for_editor(app::RunFailure failure) {
   failure.message = with_setting_names(std::move(failure.message));
   return failure;
 }
 
-std::shared_ptr<const compare::Comparison> comparison_of(const analysis::Profile& before,
-                                                         const analysis::Profile& now) {
+std::shared_ptr<const analysis::Comparison> comparison_of(const analysis::Profile& before,
+                                                          const analysis::Profile& now) {
   if (before.batch_size != now.batch_size || before.iteration.ms.value <= 0 || now.iteration.ms.value <= 0) {
     return nullptr;
   }
-  return std::make_shared<const compare::Comparison>(compare::compare({"", {&before}}, {"", {&now}}, {}));
+  return std::make_shared<const analysis::Comparison>(analysis::compare({"", {&before}}, {"", {&now}}, {}));
 }
 
 }  // namespace
@@ -47,11 +47,11 @@ std::string Entry::stale_reason() const {
          (not_profiled.empty() ? "" : ". The save was not profiled. " + not_profiled);
 }
 
-const compare::TimeChange* Entry::change_of(const analysis::Location& now) const {
+const analysis::TimeChange* Entry::change_of(const analysis::Location& now) const {
   if (comparison == nullptr) {
     return nullptr;
   }
-  const auto found = std::ranges::find(comparison->lines, now, &compare::LineChange::after);
+  const auto found = std::ranges::find(comparison->lines, now, &analysis::LineChange::after);
   return found == comparison->lines.end() || !found->time ? nullptr : &*found->time;
 }
 
@@ -62,7 +62,7 @@ Entries::Entries(asio::io_context& loop, std::function<void(const Entry&)> on_ch
       on_phase_(std::move(on_phase)),
       pool_(kPoolThreads),
       reaper_(loop),
-      queue_(std::make_unique<profiling::ProfileQueue>(loop, pool_, reaper_)) {}
+      queue_(std::make_unique<app::ProfileQueue>(loop, pool_, reaper_)) {}
 
 Entries::~Entries() {
   stop();
@@ -110,7 +110,7 @@ Entry& Entries::change(const std::string& path) {
   return *changed;
 }
 
-Entry& Entries::change(const profiling::Target& target) {
+Entry& Entries::change(const app::Target& target) {
   Entry& entry = change(target.entry);
   entry.project_root = target.project_root;
   return entry;
@@ -121,9 +121,8 @@ void Entries::announce(const std::string& path) const {
   on_change_(*entry);
 }
 
-base::Task<base::Result<profiling::Target, profiling::RunFailure>> Entries::find_target(
-    profiling::ProfileRequest request) {
-  auto finding = read_files([request = std::move(request)] { return profiling::find_target(request); });
+base::Task<base::Result<app::Target, app::RunFailure>> Entries::find_target(app::ProfileRequest request) {
+  auto finding = read_files([request = std::move(request)] { return app::find_target(request); });
   auto target = co_await std::move(finding);
   if (!target) {
     co_return for_editor(target.error());
@@ -131,12 +130,12 @@ base::Task<base::Result<profiling::Target, profiling::RunFailure>> Entries::find
   co_return std::move(target);
 }
 
-base::Task<base::Result<void, profiling::RunFailure>> Entries::check(profiling::Target target,
-                                                                     std::vector<protocol::SourceText> open_texts) {
+base::Task<base::Result<void, app::RunFailure>> Entries::check(app::Target target,
+                                                               std::vector<protocol::SourceText> open_texts) {
   const auto open = std::ranges::find(open_texts, target.entry, &protocol::SourceText::path);
   auto checking = read_files(
       [target, text = open == open_texts.end() ? std::optional<std::string>() : std::optional(open->text)]() mutable {
-        return profiling::check_entry(target, std::move(text));
+        return app::check_entry(target, std::move(text));
       });
   auto checked = co_await std::move(checking);
   if (!checked) {
@@ -148,14 +147,14 @@ base::Task<base::Result<void, profiling::RunFailure>> Entries::check(profiling::
   co_return checked;
 }
 
-base::Task<bool> Entries::consent_holds(profiling::Target target, bool editor_vouches) {
+base::Task<bool> Entries::consent_holds(app::Target target, bool editor_vouches) {
   return ask_consent([target = std::move(target), editor_vouches](const Consent& consent) {
     return consent.holds(target, editor_vouches);
   });
 }
 
-profiling::JobEvents Entries::events_of(const profiling::Target& target, profiling::ProfileQueue::Ticket ticket,
-                                        bool editor_vouches, std::function<void(const protocol::Progress&)> progress) {
+app::JobEvents Entries::events_of(const app::Target& target, app::ProfileQueue::Ticket ticket, bool editor_vouches,
+                                  std::function<void(const protocol::Progress&)> progress) {
   const auto show = [this, path = target.entry, ticket,
                      progress = std::move(progress)](const protocol::Progress& step) {
     if (const auto entry = find(path); entry->active == ticket) {
@@ -169,13 +168,13 @@ profiling::JobEvents Entries::events_of(const profiling::Target& target, profili
   return {[this, target, editor_vouches] { return consent_holds(target, editor_vouches); }, show};
 }
 
-base::Task<ProfileEnd> Entries::profile(profiling::ProfileRequest request, profiling::Target target,
-                                        bool editor_vouches, std::vector<protocol::SourceText> open_texts,
+base::Task<ProfileEnd> Entries::profile(app::ProfileRequest request, app::Target target, bool editor_vouches,
+                                        std::vector<protocol::SourceText> open_texts,
                                         std::function<void(const protocol::Progress&)> progress) {
   if (queue_ == nullptr) {
     throw base::OwnerGone();
   }
-  const profiling::ProfileQueue::Ticket ticket = queue_->new_ticket();
+  const app::ProfileQueue::Ticket ticket = queue_->new_ticket();
   const bool must_end_soon = request.finish_within_seconds > 0;
   auto job = queue_->profile(ticket, std::move(request), target,
                              events_of(target, ticket, editor_vouches, std::move(progress)));
@@ -186,15 +185,15 @@ base::Task<ProfileEnd> Entries::profile(profiling::ProfileRequest request, profi
   co_return co_await std::move(end);
 }
 
-base::Task<ProfileEnd> Entries::run_script(profiling::ScriptRequest request, profiling::Target target,
-                                           bool editor_vouches, std::vector<protocol::SourceText> open_texts,
+base::Task<ProfileEnd> Entries::run_script(app::ScriptRequest request, app::Target target, bool editor_vouches,
+                                           std::vector<protocol::SourceText> open_texts,
                                            std::function<void(const protocol::Progress&)> progress,
                                            std::function<void(std::string_view)> output) {
   if (queue_ == nullptr) {
     throw base::OwnerGone();
   }
-  const profiling::ProfileQueue::Ticket ticket = queue_->new_ticket();
-  profiling::JobEvents events = events_of(target, ticket, editor_vouches, std::move(progress));
+  const app::ProfileQueue::Ticket ticket = queue_->new_ticket();
+  app::JobEvents events = events_of(target, ticket, editor_vouches, std::move(progress));
   events.output = std::move(output);
   auto job = queue_->run_script(ticket, std::move(request), target, std::move(events));
   Entry& entry = change(target);
@@ -204,15 +203,15 @@ base::Task<ProfileEnd> Entries::run_script(profiling::ScriptRequest request, pro
   co_return co_await std::move(end);
 }
 
-base::Task<ProfileEnd> Entries::follow(profiling::ProfileQueue::Ticket ticket, profiling::Target target,
-                                       bool must_end_soon, std::vector<protocol::SourceText> open_texts,
-                                       base::Task<profiling::ProfileOutcome> job) {
+base::Task<ProfileEnd> Entries::follow(app::ProfileQueue::Ticket ticket, app::Target target, bool must_end_soon,
+                                       std::vector<protocol::SourceText> open_texts,
+                                       base::Task<app::ProfileOutcome> job) {
   Entry& entry = change(target.entry);
   entry.active = ticket;
   entry.progress = {"start", 0, "Waiting"};
   announce(target.entry);
   auto end = base::while_alive(lifetime_, std::move(job));
-  profiling::ProfileOutcome outcome = co_await std::move(end);
+  app::ProfileOutcome outcome = co_await std::move(end);
   if (outcome.has_error()) {
     auto explained = explain(outcome.error(), target);
     outcome = co_await std::move(explained);
@@ -224,9 +223,9 @@ base::Task<ProfileEnd> Entries::follow(profiling::ProfileQueue::Ticket ticket, p
   co_return find(target.entry);
 }
 
-base::Task<profiling::RunFailure> Entries::explain(profiling::RunFailure failure, profiling::Target target) {
+base::Task<app::RunFailure> Entries::explain(app::RunFailure failure, app::Target target) {
   auto looking = read_files([failure = protocol::Failure(failure), target = std::move(target)] {
-    return profiling::interpreter_with_missing_module(failure, target);
+    return app::interpreter_with_missing_module(failure, target);
   });
   failure.interpreter = co_await std::move(looking);
   if (!failure.interpreter.empty()) {
@@ -235,9 +234,8 @@ base::Task<profiling::RunFailure> Entries::explain(profiling::RunFailure failure
   co_return for_editor(std::move(failure));
 }
 
-void Entries::profiled(const std::string& path, profiling::ProfileQueue::Ticket ticket,
-                       profiling::ProfileOutcome& outcome, bool must_end_soon,
-                       std::vector<protocol::SourceText> open_texts) {
+void Entries::profiled(const std::string& path, app::ProfileQueue::Ticket ticket, app::ProfileOutcome& outcome,
+                       bool must_end_soon, std::vector<protocol::SourceText> open_texts) {
   Entry& entry = change(path);
   const bool latest = entry.active == ticket;
   if (latest) {
@@ -286,18 +284,17 @@ void Entries::show(const std::string& path, std::shared_ptr<const Figures> figur
   announce(path);
 }
 
-profiling::ProfileQueue::Ticket Entries::new_ticket() {
+app::ProfileQueue::Ticket Entries::new_ticket() {
   if (queue_ == nullptr) {
     throw base::OwnerGone();
   }
   return queue_->new_ticket();
 }
 
-base::Task<profiling::ExperimentOutcome> Entries::experiment(profiling::ProfileQueue::Ticket ticket,
-                                                             profiling::ProfileRequest request,
-                                                             profiling::Target target, bool editor_vouches,
-                                                             protocol::Experiment experiment,
-                                                             std::function<void(const protocol::Progress&)> progress) {
+base::Task<app::ExperimentOutcome> Entries::experiment(app::ProfileQueue::Ticket ticket, app::ProfileRequest request,
+                                                       app::Target target, bool editor_vouches,
+                                                       protocol::Experiment experiment,
+                                                       std::function<void(const protocol::Progress&)> progress) {
   if (queue_ == nullptr) {
     throw base::OwnerGone();
   }
@@ -305,7 +302,7 @@ base::Task<profiling::ExperimentOutcome> Entries::experiment(profiling::ProfileQ
   auto job =
       queue_->experiment(ticket, std::move(request), target, std::move(experiment), {may_run, std::move(progress)});
   auto end = base::while_alive(lifetime_, std::move(job));
-  profiling::ExperimentOutcome outcome = co_await std::move(end);
+  app::ExperimentOutcome outcome = co_await std::move(end);
   if (outcome.has_error()) {
     auto explained = explain(outcome.error(), std::move(target));
     outcome = co_await std::move(explained);
@@ -313,7 +310,7 @@ base::Task<profiling::ExperimentOutcome> Entries::experiment(profiling::ProfileQ
   co_return outcome;
 }
 
-void Entries::cancel_experiment(profiling::ProfileQueue::Ticket ticket) {
+void Entries::cancel_experiment(app::ProfileQueue::Ticket ticket) {
   if (queue_ != nullptr) {
     queue_->cancel(ticket);
   }
@@ -346,26 +343,26 @@ void Entries::explain_trial(std::string_view path, int batch_size, const std::st
   }
 }
 
-void Entries::try_batch_size(profiling::ProfileRequest request, const profiling::Target& target, bool editor_vouches,
+void Entries::try_batch_size(app::ProfileRequest request, const app::Target& target, bool editor_vouches,
                              int batch_size) {
   const auto entry = find(target.entry);
   if (queue_ == nullptr || entry == nullptr || entry->figures == nullptr) {
     return;
   }
   const std::shared_ptr<const Figures> held = entry->figures;
-  const profiling::ProfileQueue::Ticket ticket = queue_->new_ticket();
+  const app::ProfileQueue::Ticket ticket = queue_->new_ticket();
   change(target).trial = TrialState{batch_size, ticket, "batch size " + std::to_string(batch_size) + " is being tried"};
-  const std::shared_ptr<const profiling::MadeProfile> made(held, &held->made());
+  const std::shared_ptr<const app::MadeProfile> made(held, &held->made());
   const auto may_run = [this, target, editor_vouches] { return consent_holds(target, editor_vouches); };
   auto trial = queue_->try_batch_size(ticket, std::move(request), target, made, {may_run, [](const auto& /*step*/) {}});
   base::start(loop_, run_trial(target.entry, ticket, held, std::move(trial)));
   announce(target.entry);
 }
 
-base::Task<void> Entries::run_trial(std::string path, profiling::ProfileQueue::Ticket ticket,
-                                    std::shared_ptr<const Figures> held, base::Task<profiling::ProfileOutcome> trial) {
+base::Task<void> Entries::run_trial(std::string path, app::ProfileQueue::Ticket ticket,
+                                    std::shared_ptr<const Figures> held, base::Task<app::ProfileOutcome> trial) {
   auto end = base::while_alive(lifetime_, std::move(trial));
-  profiling::ProfileOutcome outcome = co_await std::move(end);
+  app::ProfileOutcome outcome = co_await std::move(end);
   const auto entry = find(path);
   if (entry->trial.has_value() && entry->trial->active == ticket) {
     end_trial(path, held, std::move(outcome));
@@ -373,7 +370,7 @@ base::Task<void> Entries::run_trial(std::string path, profiling::ProfileQueue::T
 }
 
 void Entries::end_trial(const std::string& path, const std::shared_ptr<const Figures>& held,
-                        profiling::ProfileOutcome outcome) {
+                        app::ProfileOutcome outcome) {
   Entry& entry = change(path);
   const int batch_size = entry.trial->batch_size;
   entry.trial.reset();
@@ -391,17 +388,17 @@ void Entries::end_trial(const std::string& path, const std::shared_ptr<const Fig
   announce(path);
 }
 
-void Entries::load(profiling::ProfileRequest request, const profiling::Target& target) {
+void Entries::load(app::ProfileRequest request, const app::Target& target) {
   if (find(target.entry) == nullptr) {
     change(target);
     base::start(loop_, load_kept(std::move(request), target));
   }
 }
 
-base::Task<std::shared_ptr<const Figures>> Entries::kept(profiling::ProfileRequest request, profiling::Target target) {
+base::Task<std::shared_ptr<const Figures>> Entries::kept(app::ProfileRequest request, app::Target target) {
   const auto read = [request = std::move(request), target = std::move(target)]() -> std::shared_ptr<const Figures> {
     try {
-      auto made = profiling::load_profile(request, target);
+      auto made = app::load_profile(request, target);
       return made.has_value() ? std::make_shared<const Figures>(std::move(*made)) : nullptr;
     } catch (const std::exception&) {
       return nullptr;  // the store says why when a profile is kept; there are no figures until then
@@ -411,7 +408,7 @@ base::Task<std::shared_ptr<const Figures>> Entries::kept(profiling::ProfileReque
   co_return co_await std::move(loaded);
 }
 
-base::Task<void> Entries::load_kept(profiling::ProfileRequest request, profiling::Target target) {
+base::Task<void> Entries::load_kept(app::ProfileRequest request, app::Target target) {
   auto loading = kept(std::move(request), target);
   std::shared_ptr<const Figures> figures = co_await std::move(loading);
   if (figures != nullptr && find(target.entry)->figures == nullptr) {
@@ -420,7 +417,7 @@ base::Task<void> Entries::load_kept(profiling::ProfileRequest request, profiling
   }
 }
 
-base::Task<bool> Entries::recall(profiling::ProfileRequest request, profiling::Target target) {
+base::Task<bool> Entries::recall(app::ProfileRequest request, app::Target target) {
   auto loading = kept(std::move(request), target);
   std::shared_ptr<const Figures> figures = co_await std::move(loading);
   if (figures == nullptr || queue_ == nullptr) {
@@ -438,7 +435,7 @@ void Entries::reread(const std::string& path, std::function<bool()> is_open) {
 }
 
 base::Task<void> Entries::read_file(std::string path, std::function<bool()> is_open) {
-  auto file = read_files([path] { return profiling::text_of(path); });
+  auto file = read_files([path] { return app::text_of(path); });
   const std::optional<std::string> text = co_await std::move(file);
   if (!is_open()) {
     file_changed(path, text);
@@ -477,4 +474,4 @@ void Entries::file_changed(const std::string& path, const std::optional<std::str
   }
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

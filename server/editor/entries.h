@@ -23,17 +23,17 @@
 #include "editor/figures.h"
 #include "worker/process.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 /// Why the last run failed, and the texts that ran, of files that an editor had open.
-struct FailedRun : profiling::RunFailure {
+struct FailedRun : app::RunFailure {
   std::shared_ptr<const std::vector<protocol::SourceText>> sources;
 };
 
 /// The trial of the batch size in the code, in the background.
 struct TrialState {
   int batch_size = 0;
-  std::optional<profiling::ProfileQueue::Ticket> active;  ///< queued or running
+  std::optional<app::ProfileQueue::Ticket> active;  ///< queued or running
   std::string message;  ///< progress, or why the batch size stays predicted: "batch size 96 is being tried"
 };
 
@@ -47,12 +47,12 @@ struct Entry {
   std::optional<FailedRun> failed;         ///< the last run, if it failed; the figures before it stay
   std::string change;                      ///< from the figures before: report::change_label()
   /// With the figures before; null: there were none, or they were of another batch size.
-  std::shared_ptr<const compare::Comparison> comparison;
+  std::shared_ptr<const analysis::Comparison> comparison;
   bool profiled_here = false;  ///< the user requested a profile in this process: a save may profile it, too
   bool is_script = false;      ///< the last profile requested is of the file as it runs, without providers
-  std::optional<profiling::ProfileQueue::Ticket> active;  ///< the profile that is queued or running
-  protocol::Progress progress;                            ///< of it
-  std::optional<TrialState> trial;                        ///< nothing: neither running nor explained
+  std::optional<app::ProfileQueue::Ticket> active;  ///< the profile that is queued or running
+  protocol::Progress progress;                      ///< of it
+  std::optional<TrialState> trial;                  ///< nothing: neither running nor explained
   int trials = 0;            ///< with a result, since the process started: tells figures with the same id apart
   std::string not_profiled;  ///< why the last save was not profiled, without its last full stop; mostly empty
 
@@ -62,11 +62,11 @@ struct Entry {
   /// Why: "from before train.py was changed"; empty when they are not.
   std::string stale_reason() const;
   /// How the own time of the line at `now`, a place in these figures, changed since the last ones; null: not known.
-  const compare::TimeChange* change_of(const analysis::Location& now) const;
+  const analysis::TimeChange* change_of(const analysis::Location& now) const;
 };
 
 /// The entry with its new figures, or the failure.
-using ProfileEnd = base::Result<std::shared_ptr<const Entry>, profiling::RunFailure>;
+using ProfileEnd = base::Result<std::shared_ptr<const Entry>, app::RunFailure>;
 
 /// Lives on the loop. Profiles of one project run one after the other; those of several projects at once, which makes
 /// their times less certain, so they share one queue, too.
@@ -92,38 +92,37 @@ class Entries {
   /// Profiles an entry in place of a queued or running profile of it. Consent is checked once more when its turn comes:
   /// without it, the profile fails as "not-trusted". `editor_vouches`: see Consent. Continues when the awaiting task is
   /// destroyed.
-  base::Task<ProfileEnd> profile(profiling::ProfileRequest request, profiling::Target target, bool editor_vouches,
+  base::Task<ProfileEnd> profile(app::ProfileRequest request, app::Target target, bool editor_vouches,
                                  std::vector<protocol::SourceText> open_texts,
                                  std::function<void(const protocol::Progress&)> progress);
   /// Runs a training script as it is, under the same conditions. What it writes goes to `output`.
-  base::Task<ProfileEnd> run_script(profiling::ScriptRequest request, profiling::Target target, bool editor_vouches,
+  base::Task<ProfileEnd> run_script(app::ScriptRequest request, app::Target target, bool editor_vouches,
                                     std::vector<protocol::SourceText> open_texts,
                                     std::function<void(const protocol::Progress&)> progress,
                                     std::function<void(std::string_view)> output);
   /// Runs an experiment on an entry. Consent is checked as for a profile. `ticket`: of new_ticket(), for
   /// cancel_experiment().
-  base::Task<profiling::ExperimentOutcome> experiment(profiling::ProfileQueue::Ticket ticket,
-                                                      profiling::ProfileRequest request, profiling::Target target,
-                                                      bool editor_vouches, protocol::Experiment experiment,
-                                                      std::function<void(const protocol::Progress&)> progress);
-  profiling::ProfileQueue::Ticket new_ticket();
-  void cancel_experiment(profiling::ProfileQueue::Ticket ticket);
+  base::Task<app::ExperimentOutcome> experiment(app::ProfileQueue::Ticket ticket, app::ProfileRequest request,
+                                                app::Target target, bool editor_vouches,
+                                                protocol::Experiment experiment,
+                                                std::function<void(const protocol::Progress&)> progress);
+  app::ProfileQueue::Ticket new_ticket();
+  void cancel_experiment(app::ProfileQueue::Ticket ticket);
   /// Cancels the queued or running profile; else the trial.
   void cancel(std::string_view path);
   /// Tries a batch size in the background and adds the result to the entry's figures, unless others have replaced them
   /// meanwhile. The outcome is reported by on_change only. Needs figures. Consent is checked once more when its turn
   /// comes: without it, nothing happens.
-  void try_batch_size(profiling::ProfileRequest request, const profiling::Target& target, bool editor_vouches,
-                      int batch_size);
+  void try_batch_size(app::ProfileRequest request, const app::Target& target, bool editor_vouches, int batch_size);
   void cancel_trial(std::string_view path);
   /// Sets why a batch size stays predicted; empty: no reason.
   void explain_trial(std::string_view path, int batch_size, const std::string& why);
   /// Loads a stored profile that is still valid, if there is no such entry yet.
-  void load(profiling::ProfileRequest request, const profiling::Target& target);
+  void load(app::ProfileRequest request, const app::Target& target);
   /// Puts a stored profile of the files as they are on disk in the place of the entry's figures, and cancels a profile
   /// of older texts; false: there is none. Nothing runs. Texts that are open and not saved must not differ from their
   /// files.
-  base::Task<bool> recall(profiling::ProfileRequest request, profiling::Target target);
+  base::Task<bool> recall(app::ProfileRequest request, app::Target target);
   /// The file has a new text, in an editor or on disk; nothing: it was deleted.
   void file_changed(const std::string& path, const std::optional<std::string_view>& text);
   /// file_changed() with the text on disk, unless `is_open` says that an editor has opened it by then.
@@ -145,12 +144,12 @@ class Entries {
     return read_files([this, question = std::move(question)] { return question(consent_); });
   }
   /// The entry file, project, interpreter and cache folder of a request.
-  base::Task<base::Result<profiling::Target, profiling::RunFailure>> find_target(profiling::ProfileRequest request);
-  /// profiling::check_entry() of what an editor has open, or else of the file. What it refuses is a failed run.
-  base::Task<base::Result<void, profiling::RunFailure>> check(profiling::Target target,
-                                                              std::vector<protocol::SourceText> open_texts);
+  base::Task<base::Result<app::Target, app::RunFailure>> find_target(app::ProfileRequest request);
+  /// app::check_entry() of what an editor has open, or else of the file. What it refuses is a failed run.
+  base::Task<base::Result<void, app::RunFailure>> check(app::Target target,
+                                                        std::vector<protocol::SourceText> open_texts);
   /// Whether the target's code may run, as it is now. `editor_vouches`: see Consent.
-  base::Task<bool> consent_holds(profiling::Target target, bool editor_vouches);
+  base::Task<bool> consent_holds(app::Target target, bool editor_vouches);
   /// A save no longer profiles the entry.
   void stop_profiling_saves(const std::string& path) { change(path).profiled_here = false; }
 
@@ -164,30 +163,28 @@ class Entries {
  private:
   /// A copy in the place of the entry, to be changed before anything is awaited or announced.
   Entry& change(const std::string& path);
-  Entry& change(const profiling::Target& target);
+  Entry& change(const app::Target& target);
   void announce(const std::string& path) const;
-  base::Task<void> run_trial(std::string path, profiling::ProfileQueue::Ticket ticket,
-                             std::shared_ptr<const Figures> held, base::Task<profiling::ProfileOutcome> trial);
+  base::Task<void> run_trial(std::string path, app::ProfileQueue::Ticket ticket, std::shared_ptr<const Figures> held,
+                             base::Task<app::ProfileOutcome> trial);
   /// What a job of the entry asks and reports.
-  profiling::JobEvents events_of(const profiling::Target& target, profiling::ProfileQueue::Ticket ticket,
-                                 bool editor_vouches, std::function<void(const protocol::Progress&)> progress);
+  app::JobEvents events_of(const app::Target& target, app::ProfileQueue::Ticket ticket, bool editor_vouches,
+                           std::function<void(const protocol::Progress&)> progress);
   /// Follows the job that was queued last to its end.
-  base::Task<ProfileEnd> follow(profiling::ProfileQueue::Ticket ticket, profiling::Target target, bool must_end_soon,
-                                std::vector<protocol::SourceText> open_texts,
-                                base::Task<profiling::ProfileOutcome> job);
+  base::Task<ProfileEnd> follow(app::ProfileQueue::Ticket ticket, app::Target target, bool must_end_soon,
+                                std::vector<protocol::SourceText> open_texts, base::Task<app::ProfileOutcome> job);
   /// The failure as an editor shows it, with another interpreter where that would mend it.
-  base::Task<profiling::RunFailure> explain(profiling::RunFailure failure, profiling::Target target);
+  base::Task<app::RunFailure> explain(app::RunFailure failure, app::Target target);
   /// `must_end_soon`: a run that took too long is no failure of the code; the figures before it stay, and say why.
-  void profiled(const std::string& path, profiling::ProfileQueue::Ticket ticket, profiling::ProfileOutcome& outcome,
+  void profiled(const std::string& path, app::ProfileQueue::Ticket ticket, app::ProfileOutcome& outcome,
                 bool must_end_soon, std::vector<protocol::SourceText> open_texts);
   /// A stored profile that is up to date; null: there is none.
-  base::Task<std::shared_ptr<const Figures>> kept(profiling::ProfileRequest request, profiling::Target target);
-  base::Task<void> load_kept(profiling::ProfileRequest request, profiling::Target target);
+  base::Task<std::shared_ptr<const Figures>> kept(app::ProfileRequest request, app::Target target);
+  base::Task<void> load_kept(app::ProfileRequest request, app::Target target);
   /// In the place of those before. `changed`: files that are not what ran.
   void show(const std::string& path, std::shared_ptr<const Figures> figures, std::set<std::string> changed);
   base::Task<void> read_file(std::string path, std::function<bool()> is_open);
-  void end_trial(const std::string& path, const std::shared_ptr<const Figures>& held,
-                 profiling::ProfileOutcome outcome);
+  void end_trial(const std::string& path, const std::shared_ptr<const Figures>& held, app::ProfileOutcome outcome);
 
   boost::asio::io_context& loop_;
   std::function<void(const Entry&)> on_change_;
@@ -196,9 +193,9 @@ class Entries {
   Consent consent_;  ///< on the thread of `files_`
   boost::asio::thread_pool files_{1};
   worker::Reaper reaper_;
-  std::unique_ptr<profiling::ProfileQueue> queue_;
+  std::unique_ptr<app::ProfileQueue> queue_;
   std::map<std::string, std::shared_ptr<const Entry>, std::less<>> entries_;
   base::Lifetime lifetime_;
 };
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -9,11 +9,11 @@
 #include "analysis/prediction/answers.h"
 #include "source/text.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 using analysis::Node;
 
-Figures::Figures(profiling::MadeProfile made, std::shared_ptr<const analysis::Predictor> earlier)
+Figures::Figures(app::MadeProfile made, std::shared_ptr<const analysis::Predictor> earlier)
     : made_(std::move(made)), outlook_(made_.outlook), models_(std::move(earlier)) {
   predictor_ = analysis::make_predictor(made_.profile);
   if (made_.profile.time_model.has_value()) {
@@ -145,4 +145,4 @@ const Node* Figures::parent_of(const Node& node) const {
   return place == places_.end() ? nullptr : place->second.parent;
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

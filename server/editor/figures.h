@@ -17,7 +17,7 @@
 #include "app/profiling/made_profile.h"
 #include "base/line_index.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 /// Names a file, given by its path, as the client does.
 using UriOf = std::function<std::string(const std::string& path)>;
@@ -34,11 +34,11 @@ struct FileFigures {
 class Figures {
  public:
   /// `earlier`: the models of the last profile that had some, for a profile without; null: there are none.
-  explicit Figures(profiling::MadeProfile made, std::shared_ptr<const analysis::Predictor> earlier = nullptr);
+  explicit Figures(app::MadeProfile made, std::shared_ptr<const analysis::Predictor> earlier = nullptr);
   Figures(const Figures&) = delete;
   Figures& operator=(const Figures&) = delete;
 
-  const profiling::MadeProfile& made() const { return made_; }
+  const app::MadeProfile& made() const { return made_; }
   const analysis::Profile& profile() const { return made_.profile; }
   const analysis::Predictor& predictor() const { return predictor_; }
   const analysis::Outlook& outlook() const { return outlook_; }
@@ -75,7 +75,7 @@ class Figures {
   /// A line of the profile's library call; empty for any other.
   std::string_view library_line(const analysis::Location& place) const;
 
-  profiling::MadeProfile made_;
+  app::MadeProfile made_;
   analysis::Outlook outlook_;
   std::shared_ptr<const analysis::Predictor> models_;
   analysis::Predictor predictor_;
@@ -83,4 +83,4 @@ class Figures {
   std::unordered_map<const analysis::Node*, Place> places_;
 };
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

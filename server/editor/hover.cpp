@@ -15,7 +15,7 @@
 #include "report/markdown.h"
 #include "report/work_text.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 namespace {
 
@@ -142,7 +142,7 @@ std::vector<report::LineBelow> lines_below(const Figures& figures, const std::ve
 
 /// What the line's own time differs by from the profile before, beyond the noise of both; else empty.
 std::string change_of(const Snapshot& snapshot, const LineCost& line) {
-  const compare::TimeChange* change = snapshot.entry->change_of(line.location);
+  const analysis::TimeChange* change = snapshot.entry->change_of(line.location);
   return change == nullptr ? "" : report::line_change_explanation(*change);
 }
 
@@ -275,4 +275,4 @@ std::optional<protocol::Hover> hover(const Snapshot& snapshot, const HoverParams
                          span.end > span.begin ? snapshot.range(span) : snapshot.line_range(position.line)};
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

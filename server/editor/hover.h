@@ -6,10 +6,10 @@
 #include "editor/parameters.h"
 #include "editor/snapshot.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 /// The hover of a provider's name, a class, a function or a line, in that order. Never waits for a profile; absent
 /// without figures. `uri_of`: how the client names a file of this machine.
 std::optional<protocol::Hover> hover(const Snapshot& snapshot, const HoverParams& params, const UriOf& uri_of);
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -6,7 +6,7 @@
 #include "report/labels.h"
 #include "report/wording.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 namespace {
 
@@ -61,4 +61,4 @@ std::vector<protocol::InlayHint> inlay_hints(const Snapshot& snapshot, const Ran
   return hints;
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

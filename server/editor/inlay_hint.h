@@ -6,9 +6,9 @@
 #include "editor/parameters.h"
 #include "editor/snapshot.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 /// Hints of the lines in the range that take at least the threshold of the settings, of the time or of the peak.
 std::vector<protocol::InlayHint> inlay_hints(const Snapshot& snapshot, const RangeParams& params);
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

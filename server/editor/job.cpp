@@ -15,7 +15,7 @@
 #include "report/job_report.h"
 #include "report/units.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 namespace {
 
@@ -101,12 +101,12 @@ Json path_json(const analysis::JobReport& job) {
 }  // namespace
 
 base::Result<ShownJob> shown_job(const std::string& path) {
-  auto job = jobs::read_jobs({path});
+  auto job = app::read_jobs({path});
   if (!job) {
     return job.error();
   }
   const std::string project_root = job->scope.project_root;
-  ShownJob shown{jobs::whole_report(std::move(*job)), {}};
+  ShownJob shown{app::whole_report(std::move(*job)), {}};
   if (shown.report.slower.has_value()) {
     shown.slow_line = slow_line(*shown.report.slower, project_root, std::filesystem::path(path).filename().string());
   }
@@ -133,7 +133,7 @@ Json job_json(const ShownJob& job, const UriOf& uri_of) {
 }
 
 void add_slow_line(const Snapshot& snapshot, const SlowLine& slow, std::vector<protocol::Diagnostic>& diagnostics) {
-  const session::Text& text = snapshot.document.text();
+  const lsp::Text& text = snapshot.document.text();
   if (slow.path != snapshot.document.path() || slow.line >= text.line_count() || text.line(slow.line) != slow.text) {
     return;
   }
@@ -146,4 +146,4 @@ void add_slow_line(const Snapshot& snapshot, const SlowLine& slow, std::vector<p
   diagnostics.push_back(std::move(diagnostic));
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -12,7 +12,7 @@
 #include "editor/snapshot.h"
 #include "protocol/json_rpc.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 /// A line of a file of this machine that makes a rank of a job slow.
 struct SlowLine {
@@ -37,4 +37,4 @@ protocol::Json job_json(const ShownJob& job, const UriOf& uri_of);
 /// Adds the diagnostic of `slow` where it is a line of the document and still has its text.
 void add_slow_line(const Snapshot& snapshot, const SlowLine& slow, std::vector<protocol::Diagnostic>& diagnostics);
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

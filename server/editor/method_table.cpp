@@ -33,7 +33,7 @@
 #include "report/other_devices.h"
 #include "source/entry_point_text.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 namespace {
 
@@ -42,10 +42,10 @@ using protocol::ResponseError;
 namespace code = protocol::error_code;
 
 /// Answers with the task's result or exception.
-base::Task<void> respond_with(session::Reply reply, base::Task<session::Outcome> task) {
+base::Task<void> respond_with(lsp::Reply reply, base::Task<lsp::Outcome> task) {
   std::exception_ptr thrown;
   try {
-    session::Outcome outcome = co_await std::move(task);
+    lsp::Outcome outcome = co_await std::move(task);
     reply.answer(std::move(outcome));
   } catch (const base::OwnerGone&) {
     throw;  // nobody waits for an answer
@@ -53,20 +53,20 @@ base::Task<void> respond_with(session::Reply reply, base::Task<session::Outcome>
     thrown = std::current_exception();
   }
   if (thrown != nullptr) {
-    reply.answer(session::error_of(thrown));
+    reply.answer(lsp::error_of(thrown));
   }
 }
 
 /// What `make` returns of the document of `question`, called once that has been parsed; null: it is not open.
-base::Task<session::Outcome> when_parsed(Workspace& workspace, Workspace::Question question,
-                                         std::function<session::Outcome(const Snapshot*)> make) {
-  const auto begin = [&](std::function<void(session::Outcome)> done) {
+base::Task<lsp::Outcome> when_parsed(Workspace& workspace, Workspace::Question question,
+                                     std::function<lsp::Outcome(const Snapshot*)> make) {
+  const auto begin = [&](std::function<void(lsp::Outcome)> done) {
     const auto answer = [done, make = std::move(make)](const Snapshot* snapshot) {
-      session::Outcome made = Json();
+      lsp::Outcome made = Json();
       try {
         made = make(snapshot);
       } catch (...) {
-        made = session::error_of(std::current_exception());
+        made = lsp::error_of(std::current_exception());
       }
       done(std::move(made));
     };
@@ -76,7 +76,7 @@ base::Task<session::Outcome> when_parsed(Workspace& workspace, Workspace::Questi
     };
     workspace.when_ready(std::move(question), answer, give_up);
   };
-  auto outcome = base::callback<session::Outcome>(begin);
+  auto outcome = base::callback<lsp::Outcome>(begin);
   co_return co_await std::move(outcome);
 }
 
@@ -126,12 +126,12 @@ Json predictions(const Context& /*context*/, const Entry& entry, const ProfileId
 
 // ---- that wait
 
-base::Task<session::Outcome> line_costs(Context context, LineCostsParams params) {
+base::Task<lsp::Outcome> line_costs(Context context, LineCostsParams params) {
   const FoundEntry entry = entry_with(context.entries, params.profile_id);
   if (!entry) {
     co_return entry.error();
   }
-  const auto make = [figures = (*entry)->figures, node = params.node](const Snapshot* snapshot) -> session::Outcome {
+  const auto make = [figures = (*entry)->figures, node = params.node](const Snapshot* snapshot) -> lsp::Outcome {
     if (snapshot == nullptr) {
       throw protocol::InvalidValue("textDocument: it is not open");
     }
@@ -144,23 +144,23 @@ base::Task<session::Outcome> line_costs(Context context, LineCostsParams params)
   co_return co_await std::move(costs);
 }
 
-base::Task<session::Outcome> predict(Context context, PredictParams params) {
+base::Task<lsp::Outcome> predict(Context context, PredictParams params) {
   const FoundEntry entry = entry_with(context.entries, params.profile_id);
   if (!entry) {
     co_return entry.error();
   }
   const auto make = [figures = (*entry)->figures, question = question_in(params.question)](const Snapshot* snapshot) {
-    return session::Outcome(prediction_json(*figures, question, snapshot));
+    return lsp::Outcome(prediction_json(*figures, question, snapshot));
   };
   auto prediction = when_parsed(context.workspace, {context.session().uri_of((*entry)->path)}, make);
   co_return co_await std::move(prediction);
 }
 
 /// The summary of an entry with figures, once its text is parsed.
-base::Task<session::Outcome> summary_of(const Context& context, const std::string& path) {
+base::Task<lsp::Outcome> summary_of(const Context& context, const std::string& path) {
   const std::string uri = context.session().uri_of(path);
   const auto make = [&entries = context.entries, &what_if = context.what_if, path,
-                     uri](const Snapshot* snapshot) -> session::Outcome {
+                     uri](const Snapshot* snapshot) -> lsp::Outcome {
     const auto* entry_point =
         snapshot != nullptr && snapshot->source->entry_point.has_value() ? &*snapshot->source->entry_point : nullptr;
     const auto entry = entries.find(path);
@@ -171,7 +171,7 @@ base::Task<session::Outcome> summary_of(const Context& context, const std::strin
 }
 
 /// The summary of a document, or of a profile: a client learns the profile's id by its document.
-base::Task<session::Outcome> summary(Context context, SummaryParams params) {
+base::Task<lsp::Outcome> summary(Context context, SummaryParams params) {
   if (params.profile_id.has_value()) {
     const FoundEntry entry = entry_with(context.entries, *params.profile_id);
     if (!entry) {
@@ -188,14 +188,14 @@ base::Task<session::Outcome> summary(Context context, SummaryParams params) {
   co_return co_await std::move(of_document);
 }
 
-ResponseError error_of_run(const profiling::RunFailure& failure) {
-  profiling::RunFailure shown = failure;
+ResponseError error_of_run(const app::RunFailure& failure) {
+  app::RunFailure shown = failure;
   shown.message = with_setting_names(std::move(shown.message));
   return {protocol::info_of(shown.kind).lsp_code, shown.message, failure_json(shown)};
 }
 
 /// The summary of a profile that has ended, or why there is none.
-base::Task<session::Outcome> outcome_of(Context context, ProfileEnd end) {
+base::Task<lsp::Outcome> outcome_of(Context context, ProfileEnd end) {
   if (end.has_error()) {
     co_return error_of_run(end.error());
   }
@@ -203,23 +203,23 @@ base::Task<session::Outcome> outcome_of(Context context, ProfileEnd end) {
   co_return co_await std::move(answer);
 }
 
-base::Task<session::Outcome> profile(Context context, ProfileParams params) {
+base::Task<lsp::Outcome> profile(Context context, ProfileParams params) {
   auto profiled = context.flow.profile(context.workspace, params.uri, std::move(params.options), context.cancel);
   const ProfileEnd end = co_await std::move(profiled);
   auto answer = outcome_of(context, end);
   co_return co_await std::move(answer);
 }
 
-base::Task<session::Outcome> run_script(Context context, RunParams params) {
+base::Task<lsp::Outcome> run_script(Context context, RunParams params) {
   auto profiled = context.flow.run_script(context.workspace, params.uri, std::move(params.options), context.cancel);
   const ProfileEnd end = co_await std::move(profiled);
   auto answer = outcome_of(context, end);
   co_return co_await std::move(answer);
 }
 
-base::Task<session::Outcome> what_if(Context context, WhatIfParams params) {
+base::Task<lsp::Outcome> what_if(Context context, WhatIfParams params) {
   WhatIfFlow::ShowPart show;
-  if (auto send = session::partial_results(context.session(), params.params)) {
+  if (auto send = lsp::partial_results(context.session(), params.params)) {
     show = [send = std::move(send)](const analysis::WhatIf& part) {
       send({{"changes", what_if_json(part, "")["changes"]}});
     };
@@ -233,7 +233,7 @@ base::Task<session::Outcome> what_if(Context context, WhatIfParams params) {
   co_return what_if_json(*end, context.session().uri_of(end->entry_path));
 }
 
-base::Task<session::Outcome> try_change(Context context, TryParams params) {
+base::Task<lsp::Outcome> try_change(Context context, TryParams params) {
   auto trying = context.what_if.attempt(context.workspace, params.uri, std::move(params.change),
                                         std::move(params.params), context.cancel);
   const WhatIfEnd end = co_await std::move(trying);
@@ -244,13 +244,13 @@ base::Task<session::Outcome> try_change(Context context, TryParams params) {
 }
 
 /// A change as an edit of the entry file. Nothing is written.
-base::Task<session::Outcome> change_edit(Context context, TryParams params) {
+base::Task<lsp::Outcome> change_edit(Context context, TryParams params) {
   const auto entry = context.entries.for_file(context.session().path_of(params.uri).value_or(""));
   if (entry == nullptr) {
     co_return ResponseError{code::kRequestFailed, "There is no profile of this file.", {}};
   }
-  const auto make = [change = params.change, device = entry->figures->profile().environment.device](
-                        const Snapshot* snapshot) -> session::Outcome {
+  const auto make = [change = params.change,
+                     device = entry->figures->profile().environment.device](const Snapshot* snapshot) -> lsp::Outcome {
     if (snapshot == nullptr) {
       return Json{{"edit", nullptr}, {"noEditReason", "The entry file is not open: open it to edit it."}};
     }
@@ -261,7 +261,7 @@ base::Task<session::Outcome> change_edit(Context context, TryParams params) {
 }
 
 /// What `ridgeline init` writes for a script, as its text is in the editor. Nothing is written.
-base::Task<session::Outcome> entry_point(Context context, DocumentParams params) {
+base::Task<lsp::Outcome> entry_point(Context context, DocumentParams params) {
   const SourceView* const view = context.workspace.view(params.uri);
   if (view == nullptr) {
     throw protocol::InvalidValue("textDocument: it is not an open Python file");
@@ -269,7 +269,7 @@ base::Task<session::Outcome> entry_point(Context context, DocumentParams params)
   const std::filesystem::path script = view->document().path();
   const auto make = [script, text = view->document().bytes()]() mutable {
     return std::pair(source::entry_point_text(std::move(text), script.filename().string(), true),
-                     profiling::free_entry_name(script.parent_path()));
+                     app::free_entry_name(script.parent_path()));
   };
   auto making = context.workspace.while_open(context.entries.read_files(make));
   const auto [made, file_name] = co_await std::move(making);
@@ -298,7 +298,7 @@ base::Task<base::Result<ShownJob>> show_job(Context context, std::string path) {
   co_return shown;
 }
 
-base::Task<session::Outcome> job(Context context, JobParams params) {
+base::Task<lsp::Outcome> job(Context context, JobParams params) {
   auto showing = show_job(context, job_path(context, params.uri));
   const base::Result<ShownJob> shown = co_await std::move(showing);
   if (!shown) {
@@ -307,11 +307,11 @@ base::Task<session::Outcome> job(Context context, JobParams params) {
   co_return job_json(*shown, [&](const std::string& file) { return context.session().uri_of(file); });
 }
 
-base::Task<session::Outcome> set_batch_size(Context context, SetBatchSizeParams params) {
+base::Task<lsp::Outcome> set_batch_size(Context context, SetBatchSizeParams params) {
   return context.writer.write(params.uri, params.batch_size);
 }
 
-base::Task<session::Outcome> status(Context context, StatusParams params) {
+base::Task<lsp::Outcome> status(Context context, StatusParams params) {
   const auto path = params.uri.has_value() ? context.session().path_of(*params.uri) : std::nullopt;
   Json status = status_json(context.session(), context.entries);
   if (path.has_value()) {
@@ -323,7 +323,7 @@ base::Task<session::Outcome> status(Context context, StatusParams params) {
 
 // ---- commands
 
-base::Task<session::Outcome> profile_command(Context context, CommandParams params) {
+base::Task<lsp::Outcome> profile_command(Context context, CommandParams params) {
   Json json = params.argument.is_object() ? params.argument : Json::object();
   if (!params.work_done_token.is_null()) {
     json["workDoneToken"] = params.work_done_token;
@@ -331,7 +331,7 @@ base::Task<session::Outcome> profile_command(Context context, CommandParams para
   return profile(std::move(context), {{params.uri}, profile_options(json)});
 }
 
-base::Task<session::Outcome> run_command(Context context, CommandParams params) {
+base::Task<lsp::Outcome> run_command(Context context, CommandParams params) {
   Json json = params.argument.is_object() ? params.argument : Json::object();
   if (!params.work_done_token.is_null()) {
     json["workDoneToken"] = params.work_done_token;
@@ -339,17 +339,17 @@ base::Task<session::Outcome> run_command(Context context, CommandParams params) 
   return run_script(std::move(context), {{params.uri}, script_options(json)});
 }
 
-base::Task<session::Outcome> cancel_command(Context context, CommandParams params) {
+base::Task<lsp::Outcome> cancel_command(Context context, CommandParams params) {
   context.entries.cancel(context.session().path_of(params.uri).value_or(""));
   co_return Json();
 }
 
-base::Task<session::Outcome> set_batch_size_command(Context context, CommandParams params) {
+base::Task<lsp::Outcome> set_batch_size_command(Context context, CommandParams params) {
   return context.writer.write(params.uri, protocol::value_as<int>(params.argument));
 }
 
 /// The text of `ridgeline job`.
-base::Task<session::Outcome> open_job_command(Context context, CommandParams params) {
+base::Task<lsp::Outcome> open_job_command(Context context, CommandParams params) {
   const std::string path = job_path(context, params.uri);
   auto showing = show_job(context, path);
   base::Result<ShownJob> shown = co_await std::move(showing);
@@ -364,18 +364,18 @@ base::Task<session::Outcome> open_job_command(Context context, CommandParams par
   co_return co_await std::move(opening);
 }
 
-base::Task<session::Outcome> open_report_command(Context context, CommandParams params) {
+base::Task<lsp::Outcome> open_report_command(Context context, CommandParams params) {
   return open_report(context.workspace, context.entries, params.uri);
 }
 
 /// Each as "a100", or "a100=1.10" with its price an hour; all data sheets where none is named.
-std::vector<profiling::NamedDevice> named_devices(const Json& argument) {
+std::vector<app::NamedDevice> named_devices(const Json& argument) {
   const auto words =
       argument.is_null() ? std::vector<std::string>() : protocol::value_as<std::vector<std::string>>(argument);
-  std::vector<profiling::NamedDevice> devices;
+  std::vector<app::NamedDevice> devices;
   for (const std::string& word : words) {
     const std::size_t equals = word.find('=');
-    auto named = profiling::named_device(word.substr(0, equals));
+    auto named = app::named_device(word.substr(0, equals));
     if (!named) {
       throw protocol::InvalidValue(named.error().message());
     }
@@ -390,29 +390,29 @@ std::vector<profiling::NamedDevice> named_devices(const Json& argument) {
     }
     devices.push_back(std::move(*named));
   }
-  return words.empty() ? profiling::all_data_sheets() : devices;
+  return words.empty() ? app::all_data_sheets() : devices;
 }
 
 /// Devices of one kind, and the steps as that kind runs them.
 struct ListedDevices {
   ListedSizes listed;
-  std::vector<profiling::NamedDevice> devices;
+  std::vector<app::NamedDevice> devices;
 };
 
 /// The table of `ridgeline predict --on-device`.
 base::Result<std::string> devices_text(const std::vector<ListedDevices>& kinds) {
   const ListedSizes& first = kinds.front().listed;
-  auto table = operations::OperationTable::open(profiling::operation_table_path(first.cache));
+  auto table = operations::OperationTable::open(app::operation_table_path(first.cache));
   if (!table) {
     return table.error();
   }
-  auto estimators = profiling::kept_estimators(first.cache);
+  auto estimators = app::kept_estimators(first.cache);
   if (!estimators) {
     return estimators.error();
   }
   report::OtherDevices answer{first.entry_path, first.captured.front().batch_size, {}, {}};
   for (const auto& [listed, devices] : kinds) {
-    auto predicted = profiling::on_devices(listed.captured, devices, *table, *estimators);
+    auto predicted = app::on_devices(listed.captured, devices, *table, *estimators);
     if (!predicted) {
       return predicted.error();
     }
@@ -422,13 +422,13 @@ base::Result<std::string> devices_text(const std::vector<ListedDevices>& kinds) 
   return report::text_other_devices(answer);
 }
 
-base::Task<session::Outcome> compare_devices_command(Context context, CommandParams params) {
+base::Task<lsp::Outcome> compare_devices_command(Context context, CommandParams params) {
   Json progress = Json::object();
   if (!params.work_done_token.is_null()) {
     progress["workDoneToken"] = params.work_done_token;
   }
   std::vector<ListedDevices> kinds;
-  for (const auto& [are_gpus, devices] : profiling::by_kind(named_devices(params.argument))) {
+  for (const auto& [are_gpus, devices] : app::by_kind(named_devices(params.argument))) {
     auto listing = context.what_if.list_sizes(context.workspace, params.uri, are_gpus, progress, context.cancel);
     ListedEnd listed = co_await std::move(listing);
     if (!listed) {
@@ -444,7 +444,7 @@ base::Task<session::Outcome> compare_devices_command(Context context, CommandPar
 
 // ---- the tables
 
-using Command = base::Task<session::Outcome> (*)(Context, CommandParams);
+using Command = base::Task<lsp::Outcome> (*)(Context, CommandParams);
 
 const std::map<std::string, Command, std::less<>> kCommands = {{"ridgeline.cancel", cancel_command},
                                                                {"ridgeline.compareDevices", compare_devices_command},
@@ -454,7 +454,7 @@ const std::map<std::string, Command, std::less<>> kCommands = {{"ridgeline.cance
                                                                {"ridgeline.run", run_command},
                                                                {"ridgeline.setBatchSize", set_batch_size_command}};
 
-base::Task<session::Outcome> execute_command(Context context, CommandParams params) {
+base::Task<lsp::Outcome> execute_command(Context context, CommandParams params) {
   const auto command = kCommands.find(params.command);
   if (command == kCommands.end()) {
     throw protocol::InvalidValue("command: there is no " + params.command.substr(0, 80));
@@ -468,9 +468,8 @@ struct Method {
   const char* name;
   Function run;
 
-  session::RequestHandler handler(const ContextOf& context_of) const {
-    return [context_of, run = run](session::Session& session, const Json& json, session::Reply reply,
-                                   session::CancelToken cancel) {
+  lsp::RequestHandler handler(const ContextOf& context_of) const {
+    return [context_of, run = run](lsp::Session& session, const Json& json, lsp::Reply reply, lsp::CancelToken cancel) {
       Params params;
       from_json(json, params);
       Context context = context_of(session);
@@ -482,14 +481,14 @@ struct Method {
 
 /// A method that waits for something.
 template <typename Params>
-auto task(const char* name, base::Task<session::Outcome> (*run)(Context, Params)) {
+auto task(const char* name, base::Task<lsp::Outcome> (*run)(Context, Params)) {
   return Method<Params, decltype(run)>{name, run};
 }
 
 /// A method about a profile that is there.
 template <typename Params>
 auto on_profile(const char* name, Json (*make)(const Context&, const Entry&, const Params&)) {
-  const auto run = [make](Context context, Params params) -> base::Task<session::Outcome> {
+  const auto run = [make](Context context, Params params) -> base::Task<lsp::Outcome> {
     const FoundEntry entry = entry_with(context.entries, params.profile_id);
     if (!entry) {
       co_return entry.error();
@@ -512,12 +511,12 @@ Json json_of(const std::optional<Value>& value) {
 /// The result is empty for a document that is not open.
 template <typename Params, typename Make>
 auto on_document(const char* name, Make make) {
-  const auto run = [make](Context context, Params params) -> base::Task<session::Outcome> {
+  const auto run = [make](Context context, Params params) -> base::Task<lsp::Outcome> {
     Workspace::Question question{params.uri};
     if constexpr (requires { params.position; }) {
       question.position = params.position;
     }
-    return when_parsed(context.workspace, std::move(question), [=](const Snapshot* snapshot) -> session::Outcome {
+    return when_parsed(context.workspace, std::move(question), [=](const Snapshot* snapshot) -> lsp::Outcome {
       if constexpr (std::is_invocable_v<Make, const Snapshot&, const Params&>) {
         using Result = std::invoke_result_t<Make, const Snapshot&, const Params&>;
         return json_of(snapshot != nullptr ? make(*snapshot, params) : Result());
@@ -558,8 +557,8 @@ void for_each_method(Visit visit) {
 
 }  // namespace
 
-std::map<std::string, session::RequestHandler, std::less<>> requests(const ContextOf& context_of) {
-  std::map<std::string, session::RequestHandler, std::less<>> handlers;
+std::map<std::string, lsp::RequestHandler, std::less<>> requests(const ContextOf& context_of) {
+  std::map<std::string, lsp::RequestHandler, std::less<>> handlers;
   for_each_method([&](const auto& method) { handlers.emplace(method.name, method.handler(context_of)); });
   return handlers;
 }
@@ -582,4 +581,4 @@ std::vector<std::string> command_names() {
   return names;
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -15,7 +15,7 @@
 #include "lsp/session/method_table.h"
 #include "lsp/session/reply.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 /// What a method has besides its parameters: the client's own state and what all clients share. Lives as long as the
 /// client's session: a task must use workspace.while_open() for each wait.
@@ -25,19 +25,19 @@ struct Context {
   Entries& entries;
   ProfilingFlow& flow;
   WhatIfFlow& what_if;
-  session::CancelToken cancel{};
+  lsp::CancelToken cancel{};
 
-  session::Session& session() const { return workspace.session(); }
+  lsp::Session& session() const { return workspace.session(); }
 };
 
 /// The context of a session, still without the cancel token.
-using ContextOf = std::function<Context(session::Session&)>;
+using ContextOf = std::function<Context(lsp::Session&)>;
 
 /// Every request that a client may send, by its name.
-std::map<std::string, session::RequestHandler, std::less<>> requests(const ContextOf& context_of);
+std::map<std::string, lsp::RequestHandler, std::less<>> requests(const ContextOf& context_of);
 
 /// Names of our own methods, and of the commands, as the server announces them.
 std::vector<std::string> own_methods();
 std::vector<std::string> command_names();
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 namespace {
 
@@ -113,4 +113,4 @@ void add_fixes(const Snapshot& snapshot, const protocol::Range& range, std::vect
   }
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -5,11 +5,11 @@
 
 #include "editor/snapshot.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 void add_mistakes(const Snapshot& snapshot, std::vector<protocol::Diagnostic>& diagnostics);
 
 /// Quick fixes of the mistakes that touch `range`.
 void add_fixes(const Snapshot& snapshot, const protocol::Range& range, std::vector<protocol::CodeAction>& actions);
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

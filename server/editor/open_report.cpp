@@ -9,7 +9,7 @@
 #include "report/text.h"
 #include "worker/cache.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 namespace {
 
@@ -41,8 +41,8 @@ base::Result<std::string> write_text(const std::string& file_name, const std::st
 
 }  // namespace
 
-base::Task<session::Outcome> open_text(Workspace& workspace, Entries& entries, std::string file_name,
-                                       std::function<base::Result<std::string>()> make) {
+base::Task<lsp::Outcome> open_text(Workspace& workspace, Entries& entries, std::string file_name,
+                                   std::function<base::Result<std::string>()> make) {
   const auto write = [file_name = std::move(file_name), make = std::move(make)]() -> base::Result<std::string> {
     const auto text = make();
     return text ? write_text(file_name, *text) : text;
@@ -52,7 +52,7 @@ base::Task<session::Outcome> open_text(Workspace& workspace, Entries& entries, s
   if (!written) {
     co_return protocol::ResponseError{protocol::error_code::kRequestFailed, written.error().message()};
   }
-  session::Session& session = workspace.session();
+  lsp::Session& session = workspace.session();
   const std::string where = session.uri_of(*written);
   if (session.capabilities().window.show_document) {
     session.request("window/showDocument", {{"uri", where}});
@@ -60,7 +60,7 @@ base::Task<session::Outcome> open_text(Workspace& workspace, Entries& entries, s
   co_return protocol::Json{{"uri", where}};
 }
 
-base::Task<session::Outcome> open_report(Workspace& workspace, Entries& entries, std::string uri) {
+base::Task<lsp::Outcome> open_report(Workspace& workspace, Entries& entries, std::string uri) {
   const auto path = workspace.session().path_of(uri);
   const auto entry = path.has_value() ? entries.find(*path) : nullptr;
   if (entry == nullptr || entry->figures == nullptr) {
@@ -74,4 +74,4 @@ base::Task<session::Outcome> open_report(Workspace& workspace, Entries& entries,
   co_return co_await std::move(opening);
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -11,7 +11,7 @@
 #include "protocol/json_fields.h"
 #include "step/changes/change_table.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 using analysis::Quantity;
 using protocol::Json;
@@ -33,7 +33,7 @@ protocol::ChangeRequest change_in(const std::vector<std::string>& texts, const c
     throw protocol::InvalidValue(std::string(member_name) + ": a change is a list of 1 to 16 texts");
   }
   for (const std::string& text : texts) {
-    if (text.size() > kMostChangeBytes || whatif::find_change(text) == nullptr) {
+    if (text.size() > kMostChangeBytes || step::find_change(text) == nullptr) {
       throw protocol::InvalidValue(std::string(member_name) + ": no change is called " + text.substr(0, 60));
     }
   }
@@ -109,7 +109,7 @@ void from_json(const Json& json, RunParams& params) {
 void from_json(const Json& json, WhatIfParams& params) {
   params.uri = document_in(json);
   const auto changes = optional_member<std::vector<std::vector<std::string>>>(json, "changes");
-  for (const std::vector<std::string>& change : changes.value_or(whatif::usual_changes())) {
+  for (const std::vector<std::string>& change : changes.value_or(step::usual_changes())) {
     params.changes.push_back(change_in(change, "changes"));
   }
   if (params.changes.empty() || params.changes.size() > protocol::kMaxChanges) {
@@ -222,4 +222,4 @@ const analysis::Node& node_of(const Figures& figures, const std::string& id) {
   return *node;
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

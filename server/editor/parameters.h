@@ -12,7 +12,7 @@
 #include "protocol/json_rpc.h"
 #include "protocol/lsp.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 /// A method about an open document.
 struct DocumentParams {
@@ -108,4 +108,4 @@ analysis::Question question_in(const protocol::Json& json);
 /// The iteration where `id` is empty. Throws InvalidValue when the profile has no such node.
 const analysis::Node& node_of(const Figures& figures, const std::string& id);
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -10,7 +10,7 @@
 #include "editor/script_output.h"
 #include "protocol/json_fields.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 namespace {
 
@@ -18,35 +18,35 @@ namespace {
 constexpr std::chrono::milliseconds kDebounce{5};
 constexpr const char* kYes = "Profile";
 
-std::string question(const profiling::Target& target, const std::string& what, bool agreed_before) {
+std::string question(const app::Target& target, const std::string& what, bool agreed_before) {
   return (agreed_before ? "What is at " + target.entry + " is not what you agreed to run: its project was replaced. "
                         : std::string()) +
          what + " Run it?";
 }
 
 /// What the user consents to, as sentences.
-std::string what_a_profile_runs(const profiling::Target& target) {
+std::string what_a_profile_runs(const app::Target& target) {
   return "Profiling runs the code of " + target.entry + " with " + target.interpreter.path +
          ", and again when you save it or settle on another batch size.";
 }
 
-std::string what_a_script_runs(const profiling::Target& target, const profiling::ScriptRequest& request) {
+std::string what_a_script_runs(const app::Target& target, const app::ScriptRequest& request) {
   std::vector<std::string> command = {target.interpreter.path};
   command.insert(command.end(), request.command.begin(), request.command.end());
   std::string variables;
   for (const std::string& variable : request.variables) {
     variables += variable + " ";
   }
-  return "Profiling this script runs, in " + request.folder + ": " + variables + profiling::command_line(command) +
+  return "Profiling this script runs, in " + request.folder + ": " + variables + app::command_line(command) +
          ". It is ended once some training steps were timed; what it does until then, such as writing files, it does.";
 }
 
-profiling::RunFailure cancelled() {
+app::RunFailure cancelled() {
   return {protocol::failure_of(protocol::FailureKind::kCancelled, "start", "The profile was cancelled."), ""};
 }
 
 /// The one that is named; else the client's folder that the script is in, as a debugger takes it; else the script's.
-std::string folder_of_script(const Workspace& workspace, const profiling::Target& target, const std::string& named) {
+std::string folder_of_script(const Workspace& workspace, const app::Target& target, const std::string& named) {
   if (!named.empty()) {
     return named;
   }
@@ -61,11 +61,11 @@ std::string folder_of_script(const Workspace& workspace, const profiling::Target
 
 /// Those of `texts` that differ from their files.
 base::Task<std::vector<protocol::SourceText>> unsaved(Entries& entries, std::vector<protocol::SourceText> texts) {
-  return entries.read_files([texts = std::move(texts)] { return profiling::unsaved_of(texts); });
+  return entries.read_files([texts = std::move(texts)] { return app::unsaved_of(texts); });
 }
 
 /// The user's choice; nothing: the question was dismissed.
-base::Task<std::optional<std::string>> choice_of(session::Session& session, std::string text) {
+base::Task<std::optional<std::string>> choice_of(lsp::Session& session, std::string text) {
   const auto begin = [&](std::function<void(std::optional<std::string>)> done) {
     session.ask(protocol::MessageType::kInfo, text, {kYes, "Not now"}, std::move(done));
   };
@@ -76,7 +76,7 @@ base::Task<std::optional<std::string>> choice_of(session::Session& session, std:
 /// An editor has saved `text`: if that is what the file contains, consent carries over to it.
 base::Task<void> keep_consent(Entries& entries, std::string path, std::string text) {
   auto kept = entries.ask_consent([path = std::move(path), text = std::move(text)](Consent& consent) {
-    if (profiling::text_of(path) == text) {
+    if (app::text_of(path) == text) {
       consent.saved(path);
     }
     return true;
@@ -86,7 +86,7 @@ base::Task<void> keep_consent(Entries& entries, std::string path, std::string te
 
 }  // namespace
 
-profiling::RunFailure not_trusted(const profiling::Target& target) {
+app::RunFailure not_trusted(const app::Target& target) {
   return {protocol::failure_of(
               protocol::FailureKind::kNotTrusted, "start",
               "The code of " + std::string(base::file_name(target.entry)) +
@@ -100,10 +100,10 @@ bool editor_vouches(const protocol::Json& options) {
 }
 
 base::Task<ProfileEnd> ProfilingFlow::profile(Workspace& workspace, std::string uri, ProfileOptions options,
-                                              session::CancelToken cancel) {
+                                              lsp::CancelToken cancel) {
   auto configured = workspace.configured();
   co_await std::move(configured);
-  profiling::ProfileRequest request = workspace.settings().request(workspace.session().path_of(uri).value_or(uri));
+  app::ProfileRequest request = workspace.settings().request(workspace.session().path_of(uri).value_or(uri));
   request.batch_sizes = options.batch_sizes.value_or(request.batch_sizes);
   request.code = options.code.value_or(request.code);
   request.time_budget_seconds = options.time_budget_seconds.value_or(request.time_budget_seconds);
@@ -124,7 +124,7 @@ base::Task<ProfileEnd> ProfilingFlow::profile(Workspace& workspace, std::string 
   co_return co_await std::move(end);
 }
 
-base::Task<bool> ProfilingFlow::has_consent(Workspace& workspace, profiling::Target target, std::string what) {
+base::Task<bool> ProfilingFlow::has_consent(Workspace& workspace, app::Target target, std::string what) {
   if (editor_vouches(workspace.session().client().options)) {
     auto vouched = workspace.while_open(entries_.ask_consent([target](Consent& consent) {
       if (!consent.holds(target, true)) {
@@ -143,11 +143,11 @@ base::Task<bool> ProfilingFlow::has_consent(Workspace& workspace, profiling::Tar
 }
 
 base::Task<ProfileEnd> ProfilingFlow::run_script(Workspace& workspace, std::string uri, ScriptOptions options,
-                                                 session::CancelToken cancel) {
+                                                 lsp::CancelToken cancel) {
   auto configured = workspace.configured();
   co_await std::move(configured);
   const Settings& settings = workspace.settings();
-  profiling::ScriptRequest request;
+  app::ScriptRequest request;
   request.place = settings.request(workspace.session().path_of(uri).value_or(uri));
   auto found = workspace.while_open(entries_.find_target(request.place));
   auto target = co_await std::move(found);
@@ -183,9 +183,8 @@ base::Task<ProfileEnd> ProfilingFlow::run_script(Workspace& workspace, std::stri
   co_return end;
 }
 
-base::Task<ProfileEnd> ProfilingFlow::run(Workspace& workspace, profiling::ProfileRequest request,
-                                          profiling::Target target, protocol::Json params,
-                                          session::CancelToken cancel) {
+base::Task<ProfileEnd> ProfilingFlow::run(Workspace& workspace, app::ProfileRequest request, app::Target target,
+                                          protocol::Json params, lsp::CancelToken cancel) {
   const auto stop = lifetime_.guard([this, entry = target.entry] { entries_.cancel(entry); });
   const bool vouches = editor_vouches(workspace.session().client().options);
   for (;;) {
@@ -199,8 +198,7 @@ base::Task<ProfileEnd> ProfilingFlow::run(Workspace& workspace, profiling::Profi
     const auto bar = std::make_shared<ProgressBar>(workspace.session(), params,
                                                    "Profiling " + std::string(base::file_name(target.entry)), stop);
     const auto show = [bar](const protocol::Progress& step) { bar->show(step); };
-    auto profiled =
-        workspace.while_open(entries_.profile(request, target, vouches, profiling::as_overlay(open_texts), show));
+    auto profiled = workspace.while_open(entries_.profile(request, target, vouches, app::as_overlay(open_texts), show));
     ProfileEnd end = co_await std::move(profiled);
     bar->end(end.has_error() ? end.error().message : "");
     if (end.has_value() && (*end)->figures != nullptr && !(*end)->figures->made().warning.empty()) {
@@ -218,7 +216,7 @@ base::Task<ProfileEnd> ProfilingFlow::run(Workspace& workspace, profiling::Profi
   }
 }
 
-base::Task<bool> ProfilingFlow::may_run(Workspace& workspace, const profiling::Target& target) {
+base::Task<bool> ProfilingFlow::may_run(Workspace& workspace, const app::Target& target) {
   const bool vouches = editor_vouches(workspace.session().client().options);
   return workspace.while_open(entries_.ask_consent([target, vouches](Consent& consent) {
     if (!consent.holds(target, vouches)) {
@@ -229,7 +227,7 @@ base::Task<bool> ProfilingFlow::may_run(Workspace& workspace, const profiling::T
   }));
 }
 
-base::Task<bool> ProfilingFlow::ask(Workspace& workspace, profiling::Target target, std::string what) {
+base::Task<bool> ProfilingFlow::ask(Workspace& workspace, app::Target target, std::string what) {
   asking_.insert({&workspace, target.entry});  // before anything is awaited: a save meanwhile must not ask as well
   for (;;) {
     auto identified = workspace.while_open(entries_.ask_consent(
@@ -254,7 +252,7 @@ base::Task<bool> ProfilingFlow::ask(Workspace& workspace, profiling::Target targ
   }
 }
 
-void ProfilingFlow::saved(Workspace& workspace, const session::Document& document) {
+void ProfilingFlow::saved(Workspace& workspace, const lsp::Document& document) {
   if (document.in_sync()) {
     base::start(entries_.loop(), keep_consent(entries_, document.path(), document.bytes()));
   }
@@ -285,8 +283,7 @@ bool ProfilingFlow::needs_profile(const std::string& entry) const {
          (!known->batch_size_changed && !known->figures->made().kept);
 }
 
-base::Task<bool> ProfilingFlow::recall(Workspace& workspace, profiling::ProfileRequest request,
-                                       profiling::Target target) {
+base::Task<bool> ProfilingFlow::recall(Workspace& workspace, app::ProfileRequest request, app::Target target) {
   const std::vector<protocol::SourceText> open_texts = workspace.open_texts(target.project_root);
   auto differing = workspace.while_open(unsaved(entries_, open_texts));
   if (!(co_await std::move(differing)).empty()) {
@@ -307,7 +304,7 @@ base::Task<void> ProfilingFlow::profile_saved(Workspace& workspace, std::string 
     co_return;
   }
   const Settings& settings = workspace.settings();
-  profiling::ProfileRequest request = settings.request(entry);
+  app::ProfileRequest request = settings.request(entry);
   request.time_budget_seconds = std::min(request.time_budget_seconds, settings.save_time_budget_seconds);
   request.finish_within_seconds = settings.save_time_limit_seconds;
   auto found = workspace.while_open(entries_.find_target(request));
@@ -342,4 +339,4 @@ void ProfilingFlow::ended(const Workspace& workspace) {
   std::erase_if(asking_, [&](const auto& one) { return one.first == &workspace; });
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

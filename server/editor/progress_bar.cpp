@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 namespace {
 
@@ -18,7 +18,7 @@ protocol::WorkDoneProgressBegin begin_of(std::string title) {
 
 }  // namespace
 
-ProgressBar::ProgressBar(session::Session& session, const protocol::Json& params, std::string title,
+ProgressBar::ProgressBar(lsp::Session& session, const protocol::Json& params, std::string title,
                          std::function<void()> on_cancel)
     : progress_(session, params, begin_of(std::move(title)), std::move(on_cancel)) {}
 
@@ -37,4 +37,4 @@ void ProgressBar::show(const protocol::Progress& step) {
   }
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

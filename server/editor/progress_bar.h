@@ -8,13 +8,12 @@
 #include "lsp/session/progress.h"
 #include "protocol/worker_messages.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 /// Never goes back, and has no percentage until the duration can be estimated.
 class ProgressBar {
  public:
-  ProgressBar(session::Session& session, const protocol::Json& params, std::string title,
-              std::function<void()> on_cancel);
+  ProgressBar(lsp::Session& session, const protocol::Json& params, std::string title, std::function<void()> on_cancel);
 
   void show(const protocol::Progress& step);
   /// Steps of another run of the same work: the percentage begins anew.
@@ -22,10 +21,10 @@ class ProgressBar {
   void end(const std::string& message) { progress_.end(message); }
 
  private:
-  session::Progress progress_;
+  lsp::Progress progress_;
   std::uint32_t percentage_ = 0;
   std::uint32_t shown_ = 0;
   std::string message_;
 };
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

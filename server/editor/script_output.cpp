@@ -5,7 +5,7 @@
 
 #include "protocol/shown_text.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 namespace {
 
@@ -14,7 +14,7 @@ constexpr std::size_t kMostLineBytes = std::size_t{4} << 10U;  ///< a longer one
 
 }  // namespace
 
-ScriptOutput::ScriptOutput(session::Session& session, std::string uri)
+ScriptOutput::ScriptOutput(lsp::Session& session, std::string uri)
     : session_(session.weak_from_this()), uri_(std::move(uri)), timer_(session.loop()) {}
 
 ScriptOutput::~ScriptOutput() {
@@ -72,4 +72,4 @@ void ScriptOutput::send() {
   }
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

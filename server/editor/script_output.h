@@ -10,7 +10,7 @@
 #include "base/lifetime.h"
 #include "lsp/session/session.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 /// Sends whole lines, ten times a second at most, as text that means nothing to a terminal; of a line that was written
 /// over (progress bars), what was last there. After kMostBytes only that there is more. Lives on the loop; what is left
@@ -19,7 +19,7 @@ class ScriptOutput {
  public:
   static constexpr std::size_t kMostBytes = std::size_t{1} << 20U;
 
-  ScriptOutput(session::Session& session, std::string uri);
+  ScriptOutput(lsp::Session& session, std::string uri);
   ~ScriptOutput();
   ScriptOutput(const ScriptOutput&) = delete;
   ScriptOutput& operator=(const ScriptOutput&) = delete;
@@ -30,7 +30,7 @@ class ScriptOutput {
   void take_lines();
   void send();
 
-  std::weak_ptr<session::Session> session_;
+  std::weak_ptr<lsp::Session> session_;
   std::string uri_;
   boost::asio::steady_timer timer_;
   bool is_waiting_ = false;
@@ -40,4 +40,4 @@ class ScriptOutput {
   base::Lifetime lifetime_;
 };
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

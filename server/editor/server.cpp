@@ -7,7 +7,7 @@
 #include "editor/method_table.h"
 #include "protocol/json_fields.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 namespace {
 
@@ -50,17 +50,17 @@ Server::Server(boost::asio::io_context& loop)
       trials_(trial_ports()) {
   service_.capabilities = capabilities_for;
   service_.listener = this;
-  service_.methods.requests = requests([this](session::Session& session) {
+  service_.methods.requests = requests([this](lsp::Session& session) {
     Client& client = client_of(session);
     return Context{client.workspace, client.writer, entries_, flow_, what_if_};
   });
   service_.methods.notifications["workspace/didChangeWatchedFiles"] =
-      [this](session::Session& session, const Json& params) { files_changed(session, params); };
+      [this](lsp::Session& session, const Json& params) { files_changed(session, params); };
 }
 
 // ---- sessions
 
-Server::Client& Server::client_of(session::Session& session) {
+Server::Client& Server::client_of(lsp::Session& session) {
   auto& client = clients_[session.id()];
   if (client == nullptr) {
     client = std::make_unique<Client>(session, entries_, thread_);
@@ -68,7 +68,7 @@ Server::Client& Server::client_of(session::Session& session) {
   return *client;
 }
 
-void Server::initialized(session::Session& session) {
+void Server::initialized(lsp::Session& session) {
   client_of(session);
   if (session.capabilities().workspace.watches_files) {
     const Json watched = {{"watchers", Json::array({Json{{"globPattern", "**/*.py"}}})}};
@@ -76,7 +76,7 @@ void Server::initialized(session::Session& session) {
   }
 }
 
-void Server::ended(session::Session& session) {
+void Server::ended(lsp::Session& session) {
   if (const auto found = clients_.find(session.id()); found != clients_.end()) {
     trials_.ended(session.id());
     flow_.ended(found->second->workspace);
@@ -84,31 +84,31 @@ void Server::ended(session::Session& session) {
   }
 }
 
-void Server::document_opened(session::Session& session, const session::Document& document) {
+void Server::document_opened(lsp::Session& session, const lsp::Document& document) {
   client_of(session).workspace.opened(document);
 }
 
-void Server::document_changed(session::Session& session, const session::Document& document,
-                              std::span<const session::ByteEdit> edits) {
+void Server::document_changed(lsp::Session& session, const lsp::Document& document,
+                              std::span<const lsp::ByteEdit> edits) {
   client_of(session).workspace.changed(document, edits);
   if (client_of(session).workspace.view(document.uri()) != nullptr) {
     trials_.changed({session.id(), document.uri(), document.path()});
   }
 }
 
-void Server::document_saved(session::Session& session, const session::Document& document) {
+void Server::document_saved(lsp::Session& session, const lsp::Document& document) {
   what_if_.saved(document.path());
   flow_.saved(client_of(session).workspace, document);
 }
 
-void Server::document_closed(session::Session& session, const session::Document& document) {
+void Server::document_closed(lsp::Session& session, const lsp::Document& document) {
   trials_.closed({session.id(), document.uri(), document.path()});
   client_of(session).workspace.closed(document);
 }
 
-void Server::configuration_changed(session::Session& session) { client_of(session).workspace.configure(); }
+void Server::configuration_changed(lsp::Session& session) { client_of(session).workspace.configure(); }
 
-void Server::files_changed(session::Session& session, const Json& params) {
+void Server::files_changed(lsp::Session& session, const Json& params) {
   for (const Json& change : protocol::member<std::vector<Json>>(params, "changes")) {
     const auto path = session.path_of(protocol::member<std::string>(change, "uri"));
     if (path.has_value()) {
@@ -117,4 +117,4 @@ void Server::files_changed(session::Session& session, const Json& params) {
   }
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

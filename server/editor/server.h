@@ -20,15 +20,15 @@
 #include "lsp/session/method_table.h"
 #include "lsp/session/session.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 /// Outlives its sessions. Lives on the loop.
-class Server : public session::SessionListener {
+class Server : public lsp::SessionListener {
  public:
   explicit Server(boost::asio::io_context& loop);
 
   /// For the sessions; refers to this server.
-  const session::Service& service() const { return service_; }
+  const lsp::Service& service() const { return service_; }
   /// Ends the profiles and their worker, and what is read of texts, so that the loop can run out of work.
   void stop() {
     trial_timer_.cancel();
@@ -36,30 +36,30 @@ class Server : public session::SessionListener {
     thread_.stop();
   }
 
-  void initialized(session::Session& session) override;
-  void ended(session::Session& session) override;
-  void document_opened(session::Session& session, const session::Document& document) override;
-  void document_changed(session::Session& session, const session::Document& document,
-                        std::span<const session::ByteEdit> edits) override;
-  void document_saved(session::Session& session, const session::Document& document) override;
-  void document_closed(session::Session& session, const session::Document& document) override;
-  void configuration_changed(session::Session& session) override;
+  void initialized(lsp::Session& session) override;
+  void ended(lsp::Session& session) override;
+  void document_opened(lsp::Session& session, const lsp::Document& document) override;
+  void document_changed(lsp::Session& session, const lsp::Document& document,
+                        std::span<const lsp::ByteEdit> edits) override;
+  void document_saved(lsp::Session& session, const lsp::Document& document) override;
+  void document_closed(lsp::Session& session, const lsp::Document& document) override;
+  void configuration_changed(lsp::Session& session) override;
 
  private:
   struct Client {
-    Client(session::Session& session, Entries& entries, SourceThread& thread)
+    Client(lsp::Session& session, Entries& entries, SourceThread& thread)
         : workspace(session, entries, thread), writer(workspace) {}
     Workspace workspace;
     BatchSizeWriter writer;
   };
 
-  Client& client_of(session::Session& session);
-  void files_changed(session::Session& session, const protocol::Json& params);
+  Client& client_of(lsp::Session& session);
+  void files_changed(lsp::Session& session, const protocol::Json& params);
   Trials::Ports trial_ports();
   base::Task<void> decide_trial_of(Trials::Document document, std::function<void(TrialDecision)> decided);
   std::optional<TrialDecision> decision_on(const Trials::Document& document, const std::function<bool()>& has_consent);
 
-  session::Service service_;
+  lsp::Service service_;
   SourceThread thread_;
   std::map<std::uint64_t, std::unique_ptr<Client>> clients_;  ///< by the session's id
   Entries entries_;
@@ -70,4 +70,4 @@ class Server : public session::SessionListener {
   base::Lifetime lifetime_;
 };
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

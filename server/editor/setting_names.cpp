@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 namespace {
 
@@ -36,4 +36,4 @@ std::string with_setting_names(std::string message) {
   return message;
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

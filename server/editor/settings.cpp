@@ -9,7 +9,7 @@
 #include "analysis/prediction/predictor.h"
 #include "app/profiling/code_names.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 namespace {
 
@@ -179,7 +179,7 @@ std::optional<std::vector<std::string>> code_in(const Json& value) {
   }
   std::vector<std::string> names;
   for (const Json& name : value) {
-    if (!name.is_string() || !profiling::code_name_problem(name.get_ref<const std::string&>()).empty()) {
+    if (!name.is_string() || !app::code_name_problem(name.get_ref<const std::string&>()).empty()) {
       return std::nullopt;
     }
     names.push_back(name.get<std::string>());
@@ -187,8 +187,8 @@ std::optional<std::vector<std::string>> code_in(const Json& value) {
   return names;
 }
 
-profiling::ProfileRequest Settings::request(const std::string& entry) const {
-  profiling::ProfileRequest request;
+app::ProfileRequest Settings::request(const std::string& entry) const {
+  app::ProfileRequest request;
   request.entry = entry;
   request.python = python;
   request.project_root = project_root;
@@ -228,4 +228,4 @@ Settings read_settings(const Json& section, std::vector<std::string>& problems) 
   return settings;
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -12,7 +12,7 @@
 #include "protocol/json_rpc.h"
 #include "report/labels.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 struct Settings {
   std::string python;
@@ -28,7 +28,7 @@ struct Settings {
   bool profile_on_save = true;
   /// The time budget of a profile after a save: short, so that figures are up to date when the user returns to them.
   double save_time_budget_seconds = 0.1;
-  /// The time within which it ends, as in profiling::ProfileRequest::finish_within_seconds.
+  /// The time within which it ends, as in app::ProfileRequest::finish_within_seconds.
   double save_time_limit_seconds = 10;
   /// Whether the batch size that the user settles on is run in the background.
   bool try_batch_sizes = true;
@@ -40,7 +40,7 @@ struct Settings {
   /// Where nothing runs after a save, nothing runs after an edit either.
   bool tries_batch_sizes() const { return try_batch_sizes && profile_on_save; }
   /// The request for a profile with these settings.
-  profiling::ProfileRequest request(const std::string& entry) const;
+  app::ProfileRequest request(const std::string& entry) const;
 };
 
 /// At most 16, each from 1 to the largest batch size; nothing when the value is anything else.
@@ -56,4 +56,4 @@ std::optional<std::vector<std::string>> code_in(const protocol::Json& value);
 /// `problems`.
 Settings read_settings(const protocol::Json& section, std::vector<std::string>& problems);
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 std::optional<std::size_t> Snapshot::current_line(std::uint32_t profiled_line) const {
   if (profiled_line == 0) {
@@ -24,7 +24,7 @@ std::optional<std::uint32_t> Snapshot::profiled_line(std::size_t line) const {
 }
 
 protocol::Range Snapshot::line_range(std::size_t line) const {
-  const session::Text& text = document.text();
+  const lsp::Text& text = document.text();
   if (line >= text.line_count()) {
     return document.range(text.bytes().size(), text.bytes().size());
   }
@@ -40,4 +40,4 @@ std::string Snapshot::stale_note() const {
   return reason.empty() ? "" : "Figures are " + reason + ".";
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -15,10 +15,10 @@
 #include "protocol/client_capabilities.h"
 #include "protocol/lsp.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 struct Snapshot {
-  session::Document document;
+  lsp::Document document;
   std::shared_ptr<const SourceFacts> source;
   std::shared_ptr<const Settings> settings;
   protocol::ClientCapabilities client;
@@ -44,4 +44,4 @@ struct Snapshot {
   std::string stale_note() const;
 };
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -5,7 +5,7 @@
 #include <exception>
 #include <utility>
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 SourceThread::SourceThread() : thread_([this] { run(); }) {}
 
@@ -67,4 +67,4 @@ void SourceThread::run_slice(Group group, Work work) {
   }
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -12,7 +12,7 @@
 #include <optional>
 #include <thread>
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 /// Runs tasks in slices. Groups (sessions) take turns, and so do the tasks of a group: a text that takes long to parse
 /// does not delay the others. May be called from any thread.
@@ -47,4 +47,4 @@ class SourceThread {
   std::thread thread_;
 };
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -4,11 +4,11 @@
 #include <boost/asio/post.hpp>
 #include <utility>
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 namespace asio = boost::asio;
 
-SourceView::SourceView(const session::Document& document, SourceThread& thread, SourceThread::Group group,
+SourceView::SourceView(const lsp::Document& document, SourceThread& thread, SourceThread::Group group,
                        asio::io_context& loop, std::function<void()> on_update)
     : document_(&document), loop_(loop), on_update_(std::move(on_update)) {
   const auto taken = lifetime_.guard([this](std::shared_ptr<const SourceFacts> facts) { take(std::move(facts)); });
@@ -31,7 +31,7 @@ void SourceView::send_text() {
   }
 }
 
-void SourceView::changed(std::span<const session::ByteEdit> edits) {
+void SourceView::changed(std::span<const lsp::ByteEdit> edits) {
   if (edits.empty()) {
     return;  // the changes were not valid, and the text is unchanged
   }
@@ -41,7 +41,7 @@ void SourceView::changed(std::span<const session::ByteEdit> edits) {
     send_text();
     return;
   }
-  const session::ByteEdit& edit = edits.front();
+  const lsp::ByteEdit& edit = edits.front();
   reader_->edit(version_,
                 {{edit.begin, edit.old_end}, document_->bytes().substr(edit.begin, edit.new_end - edit.begin)});
 }
@@ -91,4 +91,4 @@ void SourceView::find_call(std::size_t offset, std::function<void(std::optional<
   });
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

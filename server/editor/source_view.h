@@ -15,22 +15,22 @@
 #include "editor/document_reader.h"
 #include "lsp/session/documents.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 /// Follows one open document, whose owner calls changed(). Lives on the loop, which only hands
 /// changes to the source thread: the facts arrive later, and is_ready() is false until then.
 class SourceView {
  public:
   /// `on_update`: called on the loop when facts, or requested lines, have arrived.
-  SourceView(const session::Document& document, SourceThread& thread, SourceThread::Group group,
+  SourceView(const lsp::Document& document, SourceThread& thread, SourceThread::Group group,
              boost::asio::io_context& loop, std::function<void()> on_update);
   ~SourceView();
   SourceView(const SourceView&) = delete;
   SourceView& operator=(const SourceView&) = delete;
 
-  void changed(std::span<const session::ByteEdit> edits);
+  void changed(std::span<const lsp::ByteEdit> edits);
 
-  const session::Document& document() const { return *document_; }
+  const lsp::Document& document() const { return *document_; }
   /// Whether the facts are of the text as it is now.
   bool is_ready() const { return facts_->version == version_; }
   /// The last that were read; is_ready() says whether they are of the present text.
@@ -51,7 +51,7 @@ class SourceView {
   void send_text();
   void take(std::shared_ptr<const SourceFacts> facts);
 
-  const session::Document* document_;
+  const lsp::Document* document_;
   boost::asio::io_context& loop_;
   std::function<void()> on_update_;
   std::uint64_t version_ = 0;
@@ -62,4 +62,4 @@ class SourceView {
   base::Lifetime lifetime_;
 };
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -7,11 +7,11 @@
 #include "protocol/json_fields.h"
 #include "worker/machine.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 using protocol::Json;
 
-Json status_json(const session::Session& session, const Entries& entries) {
+Json status_json(const lsp::Session& session, const Entries& entries) {
   Json known = Json::array();
   for (const auto& [path, entry] : entries.all()) {
     Json one = changed_json(*entry);
@@ -34,7 +34,7 @@ base::Task<Json> target_json(Workspace& workspace, Entries& entries, std::string
   if (!found) {
     co_return Json{{"problem", found.error().message}};
   }
-  const profiling::Target& target = *found;
+  const app::Target& target = *found;
   auto check = workspace.while_open(entries.consent_holds(target, false));
   const bool trusted = co_await std::move(check);
   Json json = {{"entry", target.entry},
@@ -53,4 +53,4 @@ base::Task<Json> target_json(Workspace& workspace, Entries& entries, std::string
   co_return json;
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

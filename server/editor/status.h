@@ -8,12 +8,12 @@
 #include "editor/workspace.h"
 #include "protocol/json_rpc.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 /// ridgeline/status, without its target.
-protocol::Json status_json(const session::Session& session, const Entries& entries);
+protocol::Json status_json(const lsp::Session& session, const Entries& entries);
 
 /// Its target: where a profile of the file would lead, or the problem.
 base::Task<protocol::Json> target_json(Workspace& workspace, Entries& entries, std::string path);
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

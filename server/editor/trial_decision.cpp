@@ -6,7 +6,7 @@
 #include "analysis/prediction/trial.h"
 #include "editor/batch_size.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 namespace {
 
@@ -54,4 +54,4 @@ TrialDecision decide_trial(const TrialQuestion& question) {
   return decision;
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

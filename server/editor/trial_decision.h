@@ -9,7 +9,7 @@
 #include "editor/settings.h"
 #include "source/entry_point.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 struct TrialDecision {
   enum class Kind : std::uint8_t {
@@ -38,4 +38,4 @@ struct TrialQuestion {
 
 TrialDecision decide_trial(const TrialQuestion& question);
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

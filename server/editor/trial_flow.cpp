@@ -7,7 +7,7 @@
 #include "editor/server.h"
 #include "worker/machine.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 namespace {
 
@@ -15,9 +15,9 @@ namespace {
 /// texts that differ from their files, and the entry file's. Nothing when that is too much. Reads files.
 std::optional<std::vector<protocol::SourceText>> trial_overlay(std::vector<protocol::SourceText> open_texts,
                                                                const std::string& entry, const std::string& profiled) {
-  std::vector<protocol::SourceText> overlay = profiling::unsaved_of(std::move(open_texts));
+  std::vector<protocol::SourceText> overlay = app::unsaved_of(std::move(open_texts));
   std::erase_if(overlay, [&](const protocol::SourceText& one) { return one.path == entry; });
-  if (profiling::text_of(entry) != profiled) {
+  if (app::text_of(entry) != profiled) {
     overlay.push_back({entry, profiled});
   }
   std::size_t bytes = 0;
@@ -85,7 +85,7 @@ base::Task<void> Server::decide_trial_of(Trials::Document document, std::functio
   const std::shared_ptr<const Figures> figures = entry->figures;
   const FileFigures* file = figures->file(entry->path);
   const bool vouched = is_vouched(workspace, *entry);
-  const profiling::ProfileRequest settings = workspace.settings().request(document.path);
+  const app::ProfileRequest settings = workspace.settings().request(document.path);
   auto found = workspace.while_open(entries_.find_target(settings));
   const auto target = co_await std::move(found);
   if (!target || file == nullptr || file->text == nullptr) {
@@ -102,11 +102,11 @@ base::Task<void> Server::decide_trial_of(Trials::Document document, std::functio
   const bool may_start = holds && overlay.has_value() && entries_.find(document.path)->figures == figures;
   auto decision = decision_on(document, [&] { return may_start; }).value_or(TrialDecision{});
   decision.start = [&] {
-    auto request = profiling::trial_request(settings, figures->profile(), decision.batch_size);
+    auto request = app::trial_request(settings, figures->profile(), decision.batch_size);
     request.overlay = *overlay;
     entries_.try_batch_size(std::move(request), *target, vouched, decision.batch_size);
   };
   decided(decision);
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

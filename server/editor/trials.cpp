@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 void Trials::changed(const Document& document) {
   if (const auto found = running_.find(document.path); found != running_.end()) {
@@ -118,4 +118,4 @@ void Trials::schedule_wake() {
   }
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -12,7 +12,7 @@
 
 #include "editor/trial_decision.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 /// Lives on the loop, as long as its owner. Never waits: it requests to be woken.
 class Trials {
@@ -71,4 +71,4 @@ class Trials {
   std::map<std::string, Document> running_;  ///< by entry: the document whose batch size is being tried
 };
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -14,7 +14,7 @@
 #include "source/change_edits.h"
 #include "step/changes/change_table.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 namespace {
 
@@ -25,14 +25,14 @@ using protocol::FailureKind;
 constexpr double kMeasureSeconds = 60;
 constexpr double kTrySeconds = 5;
 
-profiling::RunFailure failure(FailureKind kind, std::string message) {
+app::RunFailure failure(FailureKind kind, std::string message) {
   return {protocol::failure_of(kind, "what-if", std::move(message)), ""};
 }
 
 analysis::ChangeAnswer unknown_row(const ChangeRequest& change) {
   return {.change = change,
-          .title = whatif::title_of(change),
-          .takes = whatif::takes_of(change),
+          .title = step::title_of(change),
+          .takes = step::takes_of(change),
           .reason = {},
           .can_be_tried = true};
 }
@@ -41,27 +41,27 @@ analysis::ChangeAnswer unknown_row(const ChangeRequest& change) {
 
 /// One request, and the experiments that it runs.
 struct WhatIfFlow::Asking final : app::ExperimentRunner {
-  Asking(Entries& entries_, Workspace& workspace_, profiling::Target target_)
+  Asking(Entries& entries_, Workspace& workspace_, app::Target target_)
       : entries(entries_),
         workspace(workspace_),
         request(workspace_.settings().request(target_.entry)),
         target(std::move(target_)) {}
 
-  base::Task<profiling::ExperimentOutcome> run(Experiment experiment) override;
+  base::Task<app::ExperimentOutcome> run(Experiment experiment) override;
   base::Task<void> off_loop(std::function<void()> work) override;
   std::string cache() const override { return target.cache; }
 
   Entries& entries;
   Workspace& workspace;
-  profiling::ProfileRequest request;
-  profiling::Target target;
+  app::ProfileRequest request;
+  app::Target target;
   std::shared_ptr<Known> known{};
   std::shared_ptr<ProgressBar> bar{};
-  profiling::ProfileQueue::Ticket ticket = 0;  ///< of the run that goes on
+  app::ProfileQueue::Ticket ticket = 0;  ///< of the run that goes on
   bool is_cancelled = false;
 };
 
-base::Task<profiling::ExperimentOutcome> WhatIfFlow::Asking::run(Experiment experiment) {
+base::Task<app::ExperimentOutcome> WhatIfFlow::Asking::run(Experiment experiment) {
   if (is_cancelled) {
     co_return failure(FailureKind::kCancelled, "It was cancelled.");
   }
@@ -155,7 +155,7 @@ void WhatIfFlow::saved(const std::string& path) {
 }
 
 base::Task<WhatIfFlow::Ready> WhatIfFlow::prepare(Workspace& workspace, std::string path, protocol::Json params,
-                                                  session::CancelToken cancel) {
+                                                  lsp::CancelToken cancel) {
   auto configured = workspace.configured();
   co_await std::move(configured);
   if (const auto entry = entries_.find(path); entry != nullptr && entry->is_script) {
@@ -184,7 +184,7 @@ base::Task<WhatIfFlow::Ready> WhatIfFlow::prepare(Workspace& workspace, std::str
   }
   auto asking = std::make_shared<Asking>(entries_, workspace, *target);
   const auto open_texts = workspace.open_texts(target->project_root);
-  auto unsaved = workspace.while_open(entries_.read_files([open_texts] { return profiling::unsaved_of(open_texts); }));
+  auto unsaved = workspace.while_open(entries_.read_files([open_texts] { return app::unsaved_of(open_texts); }));
   asking->request.overlay = co_await std::move(unsaved);
   asking->known = known(path);
   if (asking->known == nullptr) {
@@ -202,9 +202,8 @@ base::Task<WhatIfFlow::Ready> WhatIfFlow::prepare(Workspace& workspace, std::str
   co_return asking;
 }
 
-base::Task<base::Result<void, profiling::RunFailure>> WhatIfFlow::predict(std::shared_ptr<Asking> asking,
-                                                                          std::vector<ChangeRequest> changes,
-                                                                          ShowPart show) {
+base::Task<base::Result<void, app::RunFailure>> WhatIfFlow::predict(std::shared_ptr<Asking> asking,
+                                                                    std::vector<ChangeRequest> changes, ShowPart show) {
   Known& known = *asking->known;
   const auto& base = known.figures->made().what_if;
   const analysis::Environment& environment = known.figures->profile().environment;
@@ -238,7 +237,7 @@ base::Task<base::Result<void, profiling::RunFailure>> WhatIfFlow::predict(std::s
   known.calibration_level = answer.calibration_level;
   known.operations_measured += answer.operations_measured;
   known.operations = std::max(known.operations, answer.operations);
-  co_return base::Result<void, profiling::RunFailure>();
+  co_return base::Result<void, app::RunFailure>();
 }
 
 base::Task<void> WhatIfFlow::write(std::shared_ptr<Asking> asking, std::vector<ChangeRequest> changes) {
@@ -282,7 +281,7 @@ std::vector<WrittenChange> WhatIfFlow::written(const std::string& path) {
 }
 
 base::Task<WhatIfEnd> WhatIfFlow::ask(Workspace& workspace, std::string uri, std::vector<ChangeRequest> changes,
-                                      protocol::Json params, ShowPart show, session::CancelToken cancel) {
+                                      protocol::Json params, ShowPart show, lsp::CancelToken cancel) {
   const std::string path = entry_of(workspace, uri);
   std::vector<ChangeRequest> missing;
   const auto find_missing = [&](const Known& known) {
@@ -325,13 +324,13 @@ base::Task<WhatIfEnd> WhatIfFlow::ask(Workspace& workspace, std::string uri, std
   answer.operations_measured = of->operations_measured;
   answer.calibration_models = of->calibration_models;
   answer.calibration_level = of->calibration_level;
-  answer.try_seconds = profiling::seconds_to_try(answer, kTrySeconds);
-  profiling::sort_by_gain(answer);
+  answer.try_seconds = app::seconds_to_try(answer, kTrySeconds);
+  app::sort_by_gain(answer);
   co_return answer;
 }
 
 base::Task<ListedEnd> WhatIfFlow::list_sizes(Workspace& workspace, std::string uri, bool for_cuda,
-                                             protocol::Json params, session::CancelToken cancel) {
+                                             protocol::Json params, lsp::CancelToken cancel) {
   auto preparing = prepare(workspace, entry_of(workspace, uri), std::move(params), cancel);
   const Ready asking = co_await std::move(preparing);
   if (!asking) {
@@ -339,8 +338,8 @@ base::Task<ListedEnd> WhatIfFlow::list_sizes(Workspace& workspace, std::string u
   }
   const int batch_size = (*asking)->known->figures->made().what_if->answer.batch_size;
   auto capturing = (*asking)->run(
-      {.kind = Experiment::Kind::kCapture, .changes = profiling::larger_batches(batch_size), .for_cuda = for_cuda});
-  profiling::ExperimentOutcome findings = co_await std::move(capturing);
+      {.kind = Experiment::Kind::kCapture, .changes = app::larger_batches(batch_size), .for_cuda = for_cuda});
+  app::ExperimentOutcome findings = co_await std::move(capturing);
   if (!findings) {
     co_return findings.error();
   }
@@ -351,14 +350,14 @@ base::Task<ListedEnd> WhatIfFlow::list_sizes(Workspace& workspace, std::string u
 }
 
 base::Task<WhatIfEnd> WhatIfFlow::attempt(Workspace& workspace, std::string uri, ChangeRequest change,
-                                          protocol::Json params, session::CancelToken cancel) {
+                                          protocol::Json params, lsp::CancelToken cancel) {
   auto preparing = prepare(workspace, entry_of(workspace, uri), std::move(params), cancel);
   const Ready asking = co_await std::move(preparing);
   if (!asking) {
     co_return asking.error();
   }
   auto trying = (*asking)->run({.kind = Experiment::Kind::kTry, .changes = {change}, .seconds = kTrySeconds});
-  const profiling::ExperimentOutcome findings = co_await std::move(trying);
+  const app::ExperimentOutcome findings = co_await std::move(trying);
   if (!findings) {
     co_return findings.error();
   }
@@ -368,7 +367,7 @@ base::Task<WhatIfEnd> WhatIfFlow::attempt(Workspace& workspace, std::string uri,
   answer.changes = {known.answer};
   answer.changes.front().tried.reset();
   answer.changes.front().not_tried.clear();
-  profiling::add_trials(answer, {change}, findings->tried);
+  app::add_trials(answer, {change}, findings->tried);
   if (analysis::ChangeAnswer& row = answer.changes.front(); !row.tried.has_value() && row.not_tried.empty()) {
     row.not_tried = findings->ended_early.has_value() ? findings->ended_early->message : "it did not come to its end";
   }
@@ -379,4 +378,4 @@ base::Task<WhatIfEnd> WhatIfFlow::attempt(Workspace& workspace, std::string uri,
   co_return answer;
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -18,9 +18,9 @@
 #include "editor/workspace.h"
 #include "lsp/session/cancel.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
-using WhatIfEnd = base::Result<analysis::WhatIf, profiling::RunFailure>;
+using WhatIfEnd = base::Result<analysis::WhatIf, app::RunFailure>;
 
 /// The operations of an entry's step, at its batch size first, then at larger ones.
 struct ListedSizes {
@@ -28,7 +28,7 @@ struct ListedSizes {
   std::string cache;
   std::vector<protocol::Captured> captured;
 };
-using ListedEnd = base::Result<ListedSizes, profiling::RunFailure>;
+using ListedEnd = base::Result<ListedSizes, app::RunFailure>;
 
 /// Lives on the loop, as long as the server. Answers come from the last profile of an entry that was made in this
 /// process, with the texts that ran: without one, or after an edit, the entry is profiled first.
@@ -43,14 +43,14 @@ class WhatIfFlow {
   /// or a file of its profile. `params`: of the request; they may hold a progress token. `show`, where
   /// it is given, is called with the first answers as they come.
   base::Task<WhatIfEnd> ask(Workspace& workspace, std::string uri, std::vector<protocol::ChangeRequest> changes,
-                            protocol::Json params, ShowPart show, session::CancelToken cancel);
+                            protocol::Json params, ShowPart show, lsp::CancelToken cancel);
   /// Runs the changed step in turns with the unchanged one: the answer has the row of `change` only, with what was
   /// predicted for it before.
   base::Task<WhatIfEnd> attempt(Workspace& workspace, std::string uri, protocol::ChangeRequest change,
-                                protocol::Json params, session::CancelToken cancel);
+                                protocol::Json params, lsp::CancelToken cancel);
   /// Lists what a prediction for other devices needs, GPUs or processors; nothing is computed.
   base::Task<ListedEnd> list_sizes(Workspace& workspace, std::string uri, bool for_cuda, protocol::Json params,
-                                   session::CancelToken cancel);
+                                   lsp::CancelToken cancel);
   /// What is known of the entry file at `path` to pay, and can be written; best first.
   std::vector<WrittenChange> written(const std::string& path);
   /// What brought the entry's last profile, if it is the one of before with a change written that was asked about.
@@ -80,7 +80,7 @@ class WhatIfFlow {
     std::vector<WrittenChange> changes;
   };
   struct Asking;
-  using Ready = base::Result<std::shared_ptr<Asking>, profiling::RunFailure>;
+  using Ready = base::Result<std::shared_ptr<Asking>, app::RunFailure>;
 
   /// Drops what is known, but for what it says of changes that can be written.
   void drop(const std::string& entry);
@@ -89,12 +89,10 @@ class WhatIfFlow {
   std::string entry_of(const Workspace& workspace, const std::string& uri) const;
   /// What is known of an entry whose figures are of the present texts; null: it has to be profiled first.
   std::shared_ptr<Known> known(const std::string& entry);
-  base::Task<Ready> prepare(Workspace& workspace, std::string entry, protocol::Json params,
-                            session::CancelToken cancel);
+  base::Task<Ready> prepare(Workspace& workspace, std::string entry, protocol::Json params, lsp::CancelToken cancel);
   /// Adds the rows of `changes` to what is known; the failure when nothing was found.
-  base::Task<base::Result<void, profiling::RunFailure>> predict(std::shared_ptr<Asking> asking,
-                                                                std::vector<protocol::ChangeRequest> changes,
-                                                                ShowPart show);
+  base::Task<base::Result<void, app::RunFailure>> predict(std::shared_ptr<Asking> asking,
+                                                          std::vector<protocol::ChangeRequest> changes, ShowPart show);
   /// Finds the edits of the rows of `changes`.
   base::Task<void> write(std::shared_ptr<Asking> asking, std::vector<protocol::ChangeRequest> changes);
 
@@ -104,4 +102,4 @@ class WhatIfFlow {
   std::map<std::string, Before> before_;                 ///< by the entry's path
 };
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -7,7 +7,7 @@
 #include "report/what_if.h"
 #include "source/change_edits.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 using protocol::Json;
 
@@ -49,4 +49,4 @@ Json change_edit_json(const Snapshot& snapshot, const protocol::ChangeRequest& c
           {"noEditReason", ""}};
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -9,7 +9,7 @@
 #include "protocol/experiment.h"
 #include "protocol/json_rpc.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 /// ridgeline/whatIf. `uri`: the entry file as the client names it.
 protocol::Json what_if_json(const analysis::WhatIf& answer, const std::string& uri);
@@ -22,4 +22,4 @@ protocol::Json tried_json(const analysis::WhatIf& answer);
 protocol::Json change_edit_json(const Snapshot& snapshot, const protocol::ChangeRequest& change,
                                 const std::string& device);
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -11,13 +11,13 @@
 #include "editor/answers_json.h"
 #include "editor/diagnostics.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 namespace {
 
 constexpr std::size_t kMostViews = 2048;  ///< each keeps the tree of its text
 
-bool is_python(const session::Document& document) {
+bool is_python(const lsp::Document& document) {
   return !document.path().empty() && (document.language_id() == "python" || document.path().ends_with(".py"));
 }
 
@@ -36,7 +36,7 @@ std::shared_ptr<const std::string> ran_text(const Entry& entry, const std::strin
 
 }  // namespace
 
-Workspace::Workspace(session::Session& session, Entries& entries, SourceThread& thread)
+Workspace::Workspace(lsp::Session& session, Entries& entries, SourceThread& thread)
     : session_(session), entries_(entries), thread_(thread), timer_(session.loop()) {
   Settings settings;
   settings.advice.fill(true);
@@ -73,7 +73,7 @@ base::Task<void> Workspace::configured() {
   }
 }
 
-void Workspace::opened(const session::Document& document) {
+void Workspace::opened(const lsp::Document& document) {
   if (!is_python(document)) {
     return;
   }
@@ -101,7 +101,7 @@ void Workspace::opened(const session::Document& document) {
 base::Task<void> Workspace::load_figures(std::string path) {
   auto settings = configured();
   co_await std::move(settings);
-  const profiling::ProfileRequest request = settings_->request(path);
+  const app::ProfileRequest request = settings_->request(path);
   auto found = while_open(entries_.find_target(request));
   const auto target = co_await std::move(found);
   if (target) {
@@ -109,7 +109,7 @@ base::Task<void> Workspace::load_figures(std::string path) {
   }
 }
 
-void Workspace::changed(const session::Document& document, std::span<const session::ByteEdit> edits) {
+void Workspace::changed(const lsp::Document& document, std::span<const lsp::ByteEdit> edits) {
   const auto view = views_.find(document.uri());
   if (view == views_.end()) {
     return;
@@ -120,7 +120,7 @@ void Workspace::changed(const session::Document& document, std::span<const sessi
   publish_later(document.uri());
 }
 
-void Workspace::closed(const session::Document& document) {
+void Workspace::closed(const lsp::Document& document) {
   views_.erase(document.uri());
   unparsed_.erase(document.uri());
   on_update(document.uri());
@@ -245,7 +245,7 @@ std::optional<Snapshot> Workspace::snapshot(SourceView& view, const std::shared_
   if (!view.is_ready()) {
     return std::nullopt;
   }
-  const session::Document& document = view.document();
+  const lsp::Document& document = view.document();
   Snapshot snapshot{document, view.facts(), settings_, session_.capabilities()};
   snapshot.writes_entry_points = has_command(session_.client().options, "ridgeline.writeEntryPoint");
   snapshot.own = entries_.find(document.path());
@@ -287,7 +287,7 @@ bool Workspace::find_call(SourceView& view, Snapshot& snapshot, const std::share
   return false;
 }
 
-std::shared_ptr<const Entry> Workspace::failed_at(const session::Document& document) const {
+std::shared_ptr<const Entry> Workspace::failed_at(const lsp::Document& document) const {
   for (const auto& [path, entry] : entries_.all()) {
     if (!entry->failed.has_value()) {
       continue;
@@ -399,7 +399,7 @@ void Workspace::publish_all() {
 std::vector<protocol::SourceText> Workspace::open_texts(const std::string& folder) const {
   std::vector<protocol::SourceText> texts;
   for (const auto& [uri, view] : views_) {
-    const session::Document& document = view->document();
+    const lsp::Document& document = view->document();
     if (base::is_below(document.path(), folder) && document.in_sync()) {
       texts.push_back({document.path(), document.bytes()});
     }
@@ -422,4 +422,4 @@ bool Workspace::watches(const Entry& entry) const {
   });
 }
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -21,19 +21,19 @@
 #include "editor/source_view.h"
 #include "lsp/session/session.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 
 /// Lives on the loop, as long as its session.
 class Workspace {
  public:
   /// `thread`: parses the open documents; outlives the workspace.
-  Workspace(session::Session& session, Entries& entries, SourceThread& thread);
+  Workspace(lsp::Session& session, Entries& entries, SourceThread& thread);
   /// Freeing the trees of ten thousand documents takes half a second: done on the thread.
   ~Workspace();
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
 
-  session::Session& session() const { return session_; }
+  lsp::Session& session() const { return session_; }
   const Settings& settings() const { return *settings_; }
 
   void configure();
@@ -44,9 +44,9 @@ class Workspace {
   base::Task<T> while_open(base::Task<T> task) {
     return base::while_alive(lifetime_, std::move(task));
   }
-  void opened(const session::Document& document);
-  void changed(const session::Document& document, std::span<const session::ByteEdit> edits);
-  void closed(const session::Document& document);
+  void opened(const lsp::Document& document);
+  void changed(const lsp::Document& document, std::span<const lsp::ByteEdit> edits);
+  void closed(const lsp::Document& document);
   /// A file has changed on disk: compares it with the figures, unless the client has it open.
   void reread(const std::string& path);
   /// An entry's figures, staleness, failure or profile has changed: notifies the client.
@@ -90,7 +90,7 @@ class Workspace {
   /// Nothing when the view, or what the question needs of it, is not there yet; it has been requested.
   std::optional<Snapshot> snapshot(SourceView& view, const std::shared_ptr<Waiting>& waiting);
   bool find_call(SourceView& view, Snapshot& snapshot, const std::shared_ptr<Waiting>& waiting);
-  std::shared_ptr<const Entry> failed_at(const session::Document& document) const;
+  std::shared_ptr<const Entry> failed_at(const lsp::Document& document) const;
   void on_update(const std::string& uri);
   void report_unparsed(const SourceView& view);
   void count_change(const std::string& uri);
@@ -105,7 +105,7 @@ class Workspace {
   void publish_all();
   void refresh(bool supported, const char* method);
 
-  session::Session& session_;
+  lsp::Session& session_;
   Entries& entries_;
   std::shared_ptr<const Settings> settings_;
   SourceThread& thread_;
@@ -123,4 +123,4 @@ class Workspace {
   base::Lifetime lifetime_;
 };
 
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

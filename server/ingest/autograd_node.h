@@ -5,7 +5,7 @@
 
 #include "ingest/trace.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 /// Before the name of a node that is recorded with its hooks.
 inline constexpr std::string_view kNodeWithHooks = "autograd::engine::evaluate_function: ";
@@ -15,4 +15,4 @@ inline bool is_autograd_node(const TraceEvent& event, std::string_view name) {
   return name.starts_with(kNodeWithHooks) || (event.number > 0 && event.sequence >= 0);
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -8,7 +8,7 @@
 
 #include "ingest/import_error.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -131,4 +131,4 @@ ByteSource decompressed(ByteSource source, std::uint64_t most_bytes, Compression
   return [decompressor](std::span<char> buffer) { return decompressor->read(buffer); };
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

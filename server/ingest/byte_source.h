@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 /// Fills a part of the buffer and says how much; 0 at the end. May throw ImportError.
 using ByteSource = std::function<std::size_t(std::span<char>)>;
@@ -27,4 +27,4 @@ enum class Compression : std::uint8_t {
 /// ImportError where they are more than `most_bytes`.
 ByteSource decompressed(ByteSource source, std::uint64_t most_bytes, Compression* found = nullptr);
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -8,7 +8,7 @@
 #include "ingest/json_string.h"
 #include "ingest/trace_number.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -215,4 +215,4 @@ bool begins_event(std::string_view text) {
   return member.has_value() && std::ranges::find(kMembers, member->name) != kMembers.end();
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

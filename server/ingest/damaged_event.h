@@ -7,7 +7,7 @@
 
 #include "ingest/trace_handler.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 /// Reads the event at the front of `text`, an object, into the handler: with quotes and backslashes in strings that
 /// were not escaped, commas too many or too few, and, where the next event follows the text (`is_followed`), without
@@ -18,4 +18,4 @@ std::optional<std::size_t> read_damaged_event(std::string_view text, bool is_fol
 /// Whether an event begins at the front of `text`: an object whose first member is one of an event.
 bool begins_event(std::string_view text);
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -9,12 +9,12 @@
 #include <unordered_set>
 #include <utility>
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
 using analysis::ExecutionNode;
-using communication::Kind;
+using jobs::CollectiveKind;
 
 /// One field of a message.
 struct WireField {
@@ -98,11 +98,13 @@ ExecutionNode::Type type_of(std::uint64_t node_type) {
 }
 
 /// The kind for a value of CollectiveCommType.
-Kind kind_of(std::uint64_t collective_type) {
-  constexpr std::array kKinds = {Kind::kAllReduce,     Kind::kReduce,    Kind::kAllGather, Kind::kGather,
-                                 Kind::kScatter,       Kind::kBroadcast, Kind::kAllToAll,  Kind::kReduceScatter,
-                                 Kind::kReduceScatter, Kind::kBarrier};
-  return collective_type < kKinds.size() ? kKinds[collective_type] : Kind::kOther;
+CollectiveKind kind_of(std::uint64_t collective_type) {
+  constexpr std::array kKinds = {CollectiveKind::kAllReduce,     CollectiveKind::kReduce,
+                                 CollectiveKind::kAllGather,     CollectiveKind::kGather,
+                                 CollectiveKind::kScatter,       CollectiveKind::kBroadcast,
+                                 CollectiveKind::kAllToAll,      CollectiveKind::kReduceScatter,
+                                 CollectiveKind::kReduceScatter, CollectiveKind::kBarrier};
+  return collective_type < kKinds.size() ? kKinds[collective_type] : CollectiveKind::kOther;
 }
 
 int rank_of(std::uint64_t value) {
@@ -200,10 +202,10 @@ bool read_node(std::string_view bytes, ExecutionNode& node) {
     }
   }
   if (node.type == ExecutionNode::Type::kSend) {
-    node.kind = Kind::kSend;
+    node.kind = CollectiveKind::kSend;
   }
   if (node.type == ExecutionNode::Type::kReceive) {
-    node.kind = Kind::kReceive;
+    node.kind = CollectiveKind::kReceive;
   }
   return !fields.has_failed();
 }
@@ -238,4 +240,4 @@ base::Result<analysis::ExecutionTrace> read_execution_trace(std::string_view byt
   return trace;
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

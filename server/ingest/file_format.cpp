@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -121,4 +121,4 @@ std::optional<std::string> foreign_format(std::string_view first) {
   return std::nullopt;
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -10,7 +10,7 @@
 #include "ingest/step_passes.h"
 #include "ingest/step_ranges.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -157,4 +157,4 @@ void add_steps(Trace& trace, const FoundSteps& steps) {
   trace.notes.push_back(steps.how);
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

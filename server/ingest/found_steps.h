@@ -10,7 +10,7 @@
 #include "ingest/step_boundary.h"
 #include "ingest/trace.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 struct FoundSteps {
   std::uint32_t thread = 0;                                      ///< of the trace
@@ -51,4 +51,4 @@ void check_steps(const Trace& trace, const StepSearch& search, const StepBoundar
 /// number warms up as a rule.
 void add_steps(Trace& trace, const FoundSteps& steps);
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

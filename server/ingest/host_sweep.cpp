@@ -11,7 +11,7 @@
 #include "ingest/range_phase.h"
 #include "ingest/trace_stacks.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -316,4 +316,4 @@ HostSweep sweep_host(const Trace& trace, const std::vector<std::uint32_t>& order
   return Sweeper(trace, files, externals, parts, losses).run(order);
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

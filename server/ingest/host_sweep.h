@@ -11,7 +11,7 @@
 #include "ingest/trace.h"
 #include "ingest/trace_files.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 /// A call before its place among the others is known.
 struct PendingCall {
@@ -47,4 +47,4 @@ struct HostSweep {
 HostSweep sweep_host(const Trace& trace, const std::vector<std::uint32_t>& order, const TraceFiles& files,
                      const std::unordered_set<std::uint64_t>& externals, RecordingParts& parts, TraceLosses& losses);
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

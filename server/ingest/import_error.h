@@ -3,7 +3,7 @@
 
 #include <stdexcept>
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 /// The message is for the user: what is wrong and, where possible, what to do.
 class ImportError : public std::runtime_error {
@@ -11,4 +11,4 @@ class ImportError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

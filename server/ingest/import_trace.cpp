@@ -25,7 +25,7 @@
 #include "ingest/trace_activities.h"
 #include "ingest/trace_memory.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -104,7 +104,7 @@ class Importer {
     add_iterations();
     device_ = busiest_device();
     find_device();
-    RecordedStep step = imports::recorded_step(trace_, host_, parts_.columns, device_);
+    RecordedStep step = recorded_step(trace_, host_, parts_.columns, device_);
     // ROCm may number the only device that it lists as 0, and its kernels otherwise.
     step.device = device_name_.empty() && trace_.devices.size() == 1 ? trace_.devices.front().name : device_name_;
     step.has_steps = has_steps_;
@@ -429,4 +429,4 @@ RecordedStep recorded_step(Trace trace, const ImportOptions& options) {
   return Importer(std::move(trace), options).recorded();
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

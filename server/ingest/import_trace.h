@@ -10,7 +10,7 @@
 #include "ingest/trace.h"
 #include "ingest/trace_files.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 struct ImportOptions {
   std::string trace_path;           ///< absolute
@@ -32,4 +32,4 @@ analysis::RunInput import_trace(Trace trace, const ImportOptions& options);
 /// where the trace has no steps to analyse, no kernels or no shapes.
 RecordedStep recorded_step(Trace trace, const ImportOptions& options);
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -188,4 +188,4 @@ std::vector<std::string> import_warnings(const TraceContents& contents) {
   return warnings;
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

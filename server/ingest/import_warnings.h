@@ -8,7 +8,7 @@
 #include "ingest/trace.h"
 #include "ingest/trace_memory.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 /// What was found in a trace, and what was not.
 struct TraceContents {
@@ -38,4 +38,4 @@ std::string what_damaged(const TraceDamage& damage, const TraceLosses& losses);
 /// Sentences for the user, what matters most first. Pure.
 std::vector<std::string> import_warnings(const TraceContents& contents);
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -108,4 +108,4 @@ void leave_out_impossible_times(Trace& trace) {
   erase_events(trace, impossible);
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "protocol/shown_text.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -131,4 +131,4 @@ std::string valid_utf8(std::string_view text) {
   return valid;
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 /// `raw` with its escapes resolved. False where one of them is none of JSON's; `text` is then of no use. A path of
 /// Windows that was written without escapes is taken as it is, also where its backslashes happen to be escapes of JSON,
@@ -15,4 +15,4 @@ bool unescape(std::string_view raw, std::string& text);
 std::string valid_utf8(std::string_view text);
 bool is_valid_utf8(std::string_view text);
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

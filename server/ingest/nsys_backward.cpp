@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -125,4 +125,4 @@ void add_backward(Trace& trace, std::uint32_t main) {
   }
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

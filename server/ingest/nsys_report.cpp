@@ -19,7 +19,7 @@
 #include "ingest/nsys_rows.h"
 #include "ingest/nsys_text.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -307,4 +307,4 @@ bool is_unexported_report(std::string_view path, std::string_view first_bytes) {
   return named && !store::ForeignTables::is_sqlite(first_bytes);
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -10,7 +10,7 @@
 #include "ingest/trace.h"
 #include "store/foreign_tables.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 struct NsysOptions {
   std::optional<std::uint32_t> process{};  ///< the one that is read, of several; none: that with most steps
@@ -25,4 +25,4 @@ Trace read_nsys(store::ForeignTables& tables, const NsysOptions& options = {}, c
 /// Whether the file is a report that was not exported, going by its name and its first bytes.
 bool is_unexported_report(std::string_view path, std::string_view first_bytes);
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -15,7 +15,7 @@
 #include "ingest/nsys_text.h"
 #include "ingest/trace_strings.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -340,4 +340,4 @@ class RowReader {
 
 NsysRows read_nsys_rows(ForeignTables& tables, const TraceLimits& limits) { return RowReader(tables, limits).run(); }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

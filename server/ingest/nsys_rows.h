@@ -10,7 +10,7 @@
 #include "ingest/trace.h"
 #include "store/foreign_tables.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 /// A thread is named by its process and its number in it; the process itself has the number 0.
 constexpr std::uint64_t process_of(std::uint64_t thread) { return thread & ~std::uint64_t{0xffffff}; }
@@ -26,4 +26,4 @@ struct NsysRows {
 /// of a process that was killed, is counted as one without a time.
 NsysRows read_nsys_rows(store::ForeignTables& tables, const TraceLimits& limits);
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

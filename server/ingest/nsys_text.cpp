@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "ingest/range_words.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -147,4 +147,4 @@ std::string copy_name(std::int64_t kind, std::int64_t from, std::int64_t to) {
   return from < 0 || to < 0 ? name : name + " (" + of(kMemory, from) + " -> " + of(kMemory, to) + ")";
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 /// What the text of an NVTX range says.
 struct RangeText {
@@ -37,4 +37,4 @@ std::string_view call_name(std::string_view text);
 /// ENUM_CUDA_MEM_KIND; negative: not there.
 std::string copy_name(std::int64_t kind, std::int64_t from, std::int64_t to);
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -7,7 +7,7 @@
 
 #include "ingest/range_words.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -75,4 +75,4 @@ RangePhase phase_of_range(const TraceEvent& event, std::string_view name, TraceS
                                : RangePhase::kUnknown;
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -6,7 +6,7 @@
 
 #include "ingest/trace.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 enum class RangePhase : std::uint8_t { kUnknown, kData, kBackward, kOptimizer };
 
@@ -14,4 +14,4 @@ enum class RangePhase : std::uint8_t { kUnknown, kData, kBackward, kOptimizer };
 /// stacks, also by those that users open ("optimizer", "data copy"). `name`: of the event.
 RangePhase phase_of_range(const TraceEvent& event, std::string_view name, TraceSource source);
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

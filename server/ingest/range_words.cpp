@@ -4,7 +4,7 @@
 #include <cctype>
 #include <iterator>
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -47,4 +47,4 @@ std::vector<std::string> range_words(std::string_view name) {
   return words;
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -14,7 +14,7 @@
 #include "ingest/text_window.h"
 #include "ingest/trace_handler.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -366,4 +366,4 @@ Trace read_trace(ByteSource source, const TraceLimits& limits) {
   return TraceReader(decompressed(std::move(source), limits.file_bytes, &compression), limits, compression).run();
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

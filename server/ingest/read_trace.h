@@ -7,7 +7,7 @@
 #include "ingest/byte_source.h"
 #include "ingest/trace.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 /// In bytes of the JSON text. What torch.profiler writes stays below a thousandth of the first and the last.
 struct TokenLimits {
@@ -32,4 +32,4 @@ struct TraceLimits {
 /// long.
 Trace read_trace(ByteSource source, const TraceLimits& limits = {});
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

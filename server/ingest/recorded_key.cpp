@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -318,4 +318,4 @@ std::optional<std::string> recorded_key(std::string_view name, const RecordedInp
   return key.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 /// The texts of TraceInputs; empty: not recorded.
 struct RecordedInputs {
@@ -22,4 +22,4 @@ struct RecordedInputs {
 /// trace: operators that take one have no key. Pure; the texts are not trusted.
 std::optional<std::string> recorded_key(std::string_view name, const RecordedInputs& inputs);
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -8,7 +8,7 @@
 
 #include "ingest/recorded_key.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 std::optional<analysis::RecordedKeys> recorded_keys(const Trace& trace, const std::vector<std::uint32_t>& op_event) {
   if (trace.inputs.empty()) {
@@ -44,4 +44,4 @@ std::optional<analysis::RecordedKeys> recorded_keys(const Trace& trace, const st
   return found;
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -8,10 +8,10 @@
 #include "analysis/values/input.h"
 #include "ingest/trace.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 /// As recorded_key() makes them. `op_event`: the trace's event, by op of the recording. Nothing for a trace without
 /// inputs. Pure.
 std::optional<analysis::RecordedKeys> recorded_keys(const Trace& trace, const std::vector<std::uint32_t>& op_event);
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

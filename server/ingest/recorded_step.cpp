@@ -12,7 +12,7 @@
 #include "ingest/import_error.h"
 #include "ingest/recorded_key.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -177,4 +177,4 @@ RecordedStep recorded_step(const Trace& trace, const HostSweep& host, const reco
   return step;
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

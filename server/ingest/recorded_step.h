@@ -10,7 +10,7 @@
 #include "ingest/trace.h"
 #include "protocol/recording_columns.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 /// Calls of one operator with the same inputs.
 struct RecordedOperation {
@@ -41,4 +41,4 @@ struct RecordedStep {
 RecordedStep recorded_step(const Trace& trace, const HostSweep& host, const recording::Columns& columns,
                            std::uint32_t device);
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

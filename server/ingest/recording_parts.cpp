@@ -1,6 +1,6 @@
 #include "ingest/recording_parts.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -70,4 +70,4 @@ std::uint32_t RecordingParts::child(std::uint32_t parent, std::uint32_t code, st
   return found->second;
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

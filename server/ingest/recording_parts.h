@@ -9,7 +9,7 @@
 
 #include "protocol/recording_columns.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 class RecordingParts {
  public:
@@ -38,4 +38,4 @@ class RecordingParts {
   std::unordered_map<Frame, std::uint32_t, FrameHash> nodes_;
 };
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -58,4 +58,4 @@ std::uint64_t pair_marks(std::vector<SpanMark> marks, Trace& trace) {
   return unpaired;
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

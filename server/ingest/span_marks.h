@@ -6,7 +6,7 @@
 
 #include "ingest/trace.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 struct SpanMark {
   std::uint64_t time = 0;
@@ -21,4 +21,4 @@ struct SpanMark {
 /// an end are taken out of the trace. How many marks have no other.
 std::uint64_t pair_marks(std::vector<SpanMark> marks, Trace& trace);
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

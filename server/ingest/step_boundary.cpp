@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 base::Result<StepBoundary> parse_trace_boundary(const std::string& text) {
   using By = StepBoundary::By;
@@ -35,4 +35,4 @@ base::Result<StepBoundary> parse_trace_boundary(const std::string& text) {
   return boundary;
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

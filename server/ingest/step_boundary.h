@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 struct StepBoundary {
   enum class By : std::uint8_t {
@@ -27,4 +27,4 @@ struct StepBoundary {
 /// without the number that it counts with. Empty: found.
 base::Result<StepBoundary> parse_trace_boundary(const std::string& text);
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

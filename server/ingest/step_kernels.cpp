@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "protocol/graph_capture.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -115,4 +115,4 @@ std::vector<bool> steps_that_lost_kernels(const recording::Columns& columns,
   return std::ranges::all_of(lost, [](bool one) { return one; }) ? std::vector<bool>(lost.size()) : lost;
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

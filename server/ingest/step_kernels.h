@@ -7,7 +7,7 @@
 
 #include "protocol/recording_columns.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 /// For each of the steps (start and end, by time) whether records of its kernels were lost, though other steps have all
 /// of theirs: launches without a kernel, or as many operations as others and far fewer kernels. All false where every
@@ -15,4 +15,4 @@ namespace ridgeline::imports {
 std::vector<bool> steps_that_lost_kernels(const recording::Columns& columns,
                                           const std::vector<std::pair<std::uint64_t, std::uint64_t>>& steps);
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -124,4 +124,4 @@ bool are_whole(const Trace& trace, const StepEvents& events, const FoundSteps& s
   return nothing_else_runs(trace, events, steps) || most_exchange(trace, events, steps);
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -13,7 +13,7 @@
 #include "ingest/found_steps.h"
 #include "ingest/trace.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 /// From each time to the next; times are sorted first.
 std::vector<std::pair<std::uint64_t, std::uint64_t>> spans_between(std::vector<std::uint64_t> times);
@@ -34,4 +34,4 @@ bool are_whole(const Trace& trace, const StepEvents& events, const FoundSteps& s
 /// The first call of each correlation.
 std::unordered_map<std::uint64_t, std::uint32_t> calls_by_correlation(const Trace& trace, const StepEvents& events);
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -11,7 +11,7 @@
 #include "ingest/autograd_node.h"
 #include "ingest/step_marks.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -285,4 +285,4 @@ std::optional<FoundSteps> steps_of_backward(const TrainingMarks& marks) {
   return steps;
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

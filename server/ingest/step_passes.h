@@ -8,7 +8,7 @@
 #include "ingest/found_steps.h"
 #include "ingest/trace.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 /// What training did, by start: as many steps at most as there are marks of one kind.
 struct TrainingMarks {
@@ -39,4 +39,4 @@ std::optional<FoundSteps> steps_of_loaders(const Trace& trace, const StepEvents&
 /// From the first forward operation after a backward pass to that after the next.
 std::optional<FoundSteps> steps_of_backward(const TrainingMarks& marks);
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -17,7 +17,7 @@
 #include "ingest/step_marks.h"
 #include "ingest/trace_files.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -298,4 +298,4 @@ std::optional<FoundSteps> steps_of_kernels(const Trace& trace, const StepEvents&
   return steps;
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

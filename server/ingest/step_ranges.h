@@ -7,7 +7,7 @@
 #include "ingest/found_steps.h"
 #include "ingest/trace.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 /// What is said of ranges of the trace's source: "NVTX range" or "range".
 const char* range_word(const Trace& trace);
@@ -35,4 +35,4 @@ std::optional<FoundSteps> steps_of_function(const Trace& trace, const StepEvents
 /// modules were recorded.
 std::optional<FoundSteps> steps_of_kernels(const Trace& trace, const StepEvents& events);
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -7,7 +7,7 @@
 
 #include "protocol/shown_text.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -68,4 +68,4 @@ std::string TextWindow::place(std::uint64_t position) {
          (near.empty() ? "" : ", near \"" + protocol::printable(near) + "\"");
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -10,7 +10,7 @@
 
 #include "ingest/byte_source.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 constexpr bool is_blank(char byte) { return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t'; }
 
@@ -72,4 +72,4 @@ class TextWindow {
   bool is_at_end_ = false;        ///< the source has no more
 };
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

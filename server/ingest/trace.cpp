@@ -1,6 +1,6 @@
 #include "ingest/trace.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 void erase_events(Trace& trace, const std::vector<bool>& erased) {
   std::vector<std::uint32_t> place(trace.events.size());
@@ -22,4 +22,4 @@ void erase_events(Trace& trace, const std::vector<bool>& erased) {
   follow(trace.inputs);
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 inline constexpr std::uint32_t kNoNumber = 0xffffffffU;
 inline constexpr std::uint64_t kNoId = ~std::uint64_t{0};
@@ -107,4 +107,4 @@ struct Trace {
 /// Removes the events whose place in `erased`, which has one for each, is true, and what refers to them.
 void erase_events(Trace& trace, const std::vector<bool>& erased);
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

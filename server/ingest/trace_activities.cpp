@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -145,4 +145,4 @@ void write_calls_and_activities(const Trace& trace, HostSweep& host, RecordingPa
   ActivityWriter(trace, host, parts).run();
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -8,7 +8,7 @@
 #include "ingest/recording_parts.h"
 #include "ingest/trace.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 /// External ids of the ops whose activities have no call in the trace.
 std::unordered_set<std::uint64_t> externals_of_activities(const Trace& trace);
@@ -17,4 +17,4 @@ std::unordered_set<std::uint64_t> externals_of_activities(const Trace& trace);
 /// that takes no time, at the start of its op, which is added to `host`.
 void write_calls_and_activities(const Trace& trace, HostSweep& host, RecordingParts& parts);
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

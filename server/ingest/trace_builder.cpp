@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "ingest/json_string.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -368,4 +368,4 @@ std::optional<std::uint32_t> TraceBuilder::thread_index() {
   return index;
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

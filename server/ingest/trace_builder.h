@@ -15,7 +15,7 @@
 #include "ingest/trace_number.h"
 #include "ingest/trace_strings.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 class TraceBuilder {
  public:
@@ -85,4 +85,4 @@ class TraceBuilder {
   std::unordered_map<std::uint64_t, std::uint32_t> threads_;
 };
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

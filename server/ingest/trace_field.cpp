@@ -2,7 +2,7 @@
 
 #include <unordered_map>
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 Field field_of(std::string_view key) {
   static const std::unordered_map<std::string_view, Field> kFields = {
@@ -54,4 +54,4 @@ Field field_of(std::string_view key) {
   return found == kFields.end() ? Field::kNone : found->second;
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

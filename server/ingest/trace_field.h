@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 enum class Field : std::uint8_t {
   kNone,
@@ -55,4 +55,4 @@ constexpr bool is_list_of_inputs(Field field) { return field >= Field::kInputSiz
 /// The field of a key of JSON; kNone for one that is not read.
 Field field_of(std::string_view key);
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -8,7 +8,7 @@
 #include "base/path.h"
 #include "base/text.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -136,4 +136,4 @@ std::vector<analysis::CodePackage> packages_in(const std::vector<std::string_vie
   return packages;
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -9,7 +9,7 @@
 
 #include "analysis/values/profile.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 /// The parts of "model.py(12): forward"; false for any other text.
 bool split_frame(std::string_view frame, std::string_view& file, std::uint32_t& line, std::string_view& function);
@@ -43,4 +43,4 @@ class TraceFiles {
 std::vector<analysis::CodePackage> packages_in(const std::vector<std::string_view>& files,
                                                const std::vector<std::string>& code, const TraceFiles& names);
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

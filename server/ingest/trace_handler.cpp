@@ -7,7 +7,7 @@
 #include "ingest/import_error.h"
 #include "ingest/json_string.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -157,4 +157,4 @@ void TraceHandler::add_input(std::string_view text) {
   inputs_ += text;
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -12,7 +12,7 @@
 #include "ingest/trace_field.h"
 #include "ingest/trace_number.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 /// Views are used before a call returns.
 class TraceHandler {
@@ -71,4 +71,4 @@ class TraceHandler {
   bool found_events_ = false;
 };
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

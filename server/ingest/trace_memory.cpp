@@ -5,7 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -88,4 +88,4 @@ MemoryKnown write_memory(const Trace& trace, const std::vector<PendingMemory>& e
   return has_totals && device != kNoNumber ? MemoryKnown::kAll : MemoryKnown::kChanges;
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -8,7 +8,7 @@
 #include "ingest/recording_parts.h"
 #include "ingest/trace.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 enum class MemoryKnown : std::uint8_t {
   kNothing,
@@ -22,4 +22,4 @@ enum class MemoryKnown : std::uint8_t {
 MemoryKnown write_memory(const Trace& trace, const std::vector<PendingMemory>& events, std::uint32_t device,
                          RecordingParts& parts);
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -6,7 +6,7 @@
 #include <limits>
 #include <system_error>
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 std::optional<Number> number_of(std::string_view text) {
   const bool negative = text.starts_with('-');
@@ -66,4 +66,4 @@ bool nanoseconds(std::string_view microseconds, std::uint64_t& ns) {
   return true;
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 /// A whole number, or the digits of one with a fraction or an exponent.
 struct Number {
@@ -28,4 +28,4 @@ bool to_ns(const Number& number, std::uint64_t& ns);
 /// from 0 on.
 bool nanoseconds(std::string_view microseconds, std::uint64_t& ns);
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -77,4 +77,4 @@ std::uint32_t TraceStacks::text(std::uint32_t string) {
   return texts_[string];
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

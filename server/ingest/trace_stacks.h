@@ -10,7 +10,7 @@
 #include "ingest/trace.h"
 #include "ingest/trace_files.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 /// A frame of a recording's stack.
 struct FrameKey {
@@ -54,4 +54,4 @@ class TraceStacks {
   std::unordered_map<std::uint64_t, std::uint64_t> module_calls_;  ///< instance → calls
 };
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

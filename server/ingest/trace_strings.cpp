@@ -5,7 +5,7 @@
 #include "base/utf8.h"
 #include "ingest/json_string.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -40,4 +40,4 @@ std::uint32_t TraceStrings::index(std::string_view text) {
   return index;
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

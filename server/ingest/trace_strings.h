@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 class TraceStrings {
  public:
@@ -38,4 +38,4 @@ class TraceStrings {
   std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> indices_;
 };
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 namespace {
 
@@ -74,4 +74,4 @@ analysis::TracedRank traced_rank(const Trace& trace) {
   return rank;
 }
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -4,9 +4,9 @@
 #include "analysis/values/traced_rank.h"
 #include "ingest/trace.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 
 /// Pure.
 analysis::TracedRank traced_rank(const Trace& trace);
 
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

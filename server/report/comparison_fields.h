@@ -10,14 +10,14 @@ namespace ridgeline::report {
 inline constexpr int kComparisonVersion = 1;
 
 template <typename Io>
-void fields(Io& io, compare::Bounds& bounds) {
+void fields(Io& io, analysis::Bounds& bounds) {
   io.type("interval", "An interval. All those of a comparison hold at once with a probability of 95 %.");
   io("low", bounds.low, "Lower end.", kAnyNumber);
   io("high", bounds.high, "Upper end.", kAnyNumber);
 }
 
 template <typename Io>
-void fields(Io& io, compare::TimeChange& time) {
+void fields(Io& io, analysis::TimeChange& time) {
   io.type("timeChange", "A time in both versions.");
   io("beforeMs", time.before_ms, "Milliseconds; of several runs, the geometric mean.");
   io("afterMs", time.after_ms, "Likewise.");
@@ -30,7 +30,7 @@ void fields(Io& io, compare::TimeChange& time) {
 }
 
 template <typename Io>
-void fields(Io& io, compare::MemoryChange& memory) {
+void fields(Io& io, analysis::MemoryChange& memory) {
   io.type("memoryChange", "Bytes in both versions, at the peak instant.");
   io("beforeBytes", memory.before_bytes, "Bytes; of several runs, the middle one.");
   io("afterBytes", memory.after_bytes, "Likewise.");
@@ -43,7 +43,7 @@ void fields(Io& io, compare::MemoryChange& memory) {
 }
 
 template <typename Io>
-void fields(Io& io, compare::EnergyChange& energy) {
+void fields(Io& io, analysis::EnergyChange& energy) {
   io.type("energyChange", "What an iteration takes of energy in both versions.");
   io("beforeJoules", energy.before_joules, "Joules; of several runs, the mean.");
   io("afterJoules", energy.after_joules, "Likewise.");
@@ -55,7 +55,7 @@ void fields(Io& io, compare::EnergyChange& energy) {
 }
 
 template <typename Io>
-void fields(Io& io, compare::Change& change) {
+void fields(Io& io, analysis::Change& change) {
   io.type("change", "A phase, a category or a module in both versions.");
   io("name", change.name, "Of a module, the names from the breakdown's root down, with dots between.");
   io("time", change.time, "Null where it is not compared: it is too small in both, or a category.");
@@ -63,7 +63,7 @@ void fields(Io& io, compare::Change& change) {
 }
 
 template <typename Io>
-void fields(Io& io, compare::LineChange& line) {
+void fields(Io& io, analysis::LineChange& line) {
   io("presence", line.presence,
      "same: the same text between the same lines. moved: the same text elsewhere. edited: another text between the "
      "same "
@@ -77,7 +77,7 @@ void fields(Io& io, compare::LineChange& line) {
 }
 
 template <typename Io>
-void fields(Io& io, compare::Subject& subject) {
+void fields(Io& io, analysis::Subject& subject) {
   io.type("subject", "One of the two versions.");
   io("name", subject.name, "What was named: a file, the id of a kept profile, a revision.");
   io("entry", subject.entry_path, "Absolute path of the entry file.");
@@ -88,7 +88,7 @@ void fields(Io& io, compare::Subject& subject) {
 }
 
 template <typename Io>
-void comparison_fields(Io& io, compare::Comparison& comparison) {
+void comparison_fields(Io& io, analysis::Comparison& comparison) {
   int version = kComparisonVersion;
   io("version", version, "Version of this format. It changes when a field is renamed, removed or changes its meaning.",
      Whole{kComparisonVersion, kComparisonVersion});

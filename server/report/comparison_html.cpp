@@ -44,21 +44,21 @@ std::string table_html(std::string_view heading, const std::vector<ComparisonRow
 }
 
 /// The step and the peak, whatever became of them.
-std::string summary_html(const compare::Comparison& comparison) {
-  const auto kind = [](compare::Outcome outcome, bool is_worse) {
-    return outcome != compare::Outcome::kDiffers ? "" : is_worse ? "worse" : "better";
+std::string summary_html(const analysis::Comparison& comparison) {
+  const auto kind = [](analysis::Outcome outcome, bool is_worse) {
+    return outcome != analysis::Outcome::kDiffers ? "" : is_worse ? "worse" : "better";
   };
-  const compare::TimeChange& step = comparison.step;
+  const analysis::TimeChange& step = comparison.step;
   std::string body = row_html(kind(step.outcome, step.after_ms > step.before_ms),
                               {"Step", "", duration(step.before_ms), duration(step.after_ms), time_change_text(step)});
   if (comparison.energy) {
-    const compare::EnergyChange& change = *comparison.energy;
+    const analysis::EnergyChange& change = *comparison.energy;
     body +=
         row_html(kind(change.outcome, change.after_joules > change.before_joules),
                  {"Energy", "", energy(change.before_joules), energy(change.after_joules), energy_change_text(change)});
   }
   if (comparison.peak) {
-    const compare::MemoryChange& peak = *comparison.peak;
+    const analysis::MemoryChange& peak = *comparison.peak;
     body += row_html(kind(peak.outcome, peak.after_bytes > peak.before_bytes),
                      {"Peak memory", "", bytes(static_cast<double>(peak.before_bytes)),
                       bytes(static_cast<double>(peak.after_bytes)), memory_change_text(peak)});
@@ -78,7 +78,7 @@ std::string listed(const std::vector<std::string>& names) {
 
 }  // namespace
 
-std::string comparison_html(const compare::Comparison& comparison) {
+std::string comparison_html(const analysis::Comparison& comparison) {
   const ComparisonRows rows = comparison_rows(comparison);
   std::string html = page_begin("Ridgeline: comparison", kComparisonStyle);
   html += "<h1>" + escaped(subject_text(comparison.before)) + " → " + escaped(subject_text(comparison.after)) +

@@ -38,7 +38,7 @@ Markdown table(Markdown::Literal heading, const std::vector<ComparisonRow>& rows
 
 }  // namespace
 
-std::string comparison_markdown(const compare::Comparison& comparison) {
+std::string comparison_markdown(const analysis::Comparison& comparison) {
   const ComparisonRows rows = comparison_rows(comparison);
   Markdown text = "### " + Markdown::text(subject_text(comparison.before)) + " → ";
   text += Markdown::text(subject_text(comparison.after)) + "\n\n";
@@ -49,7 +49,7 @@ std::string comparison_markdown(const compare::Comparison& comparison) {
             Markdown::text(energy_change_text(*comparison.energy)) + " |\n";
   }
   if (comparison.peak) {
-    const compare::MemoryChange& peak = *comparison.peak;
+    const analysis::MemoryChange& peak = *comparison.peak;
     text += "| peak memory | " +
             Markdown::text(bytes(static_cast<double>(peak.before_bytes)) + " → " +
                            bytes(static_cast<double>(peak.after_bytes))) +

@@ -14,10 +14,10 @@
 namespace ridgeline::report {
 namespace {
 
-using compare::LineChange;
-using compare::MemoryChange;
-using compare::Outcome;
-using compare::TimeChange;
+using analysis::LineChange;
+using analysis::MemoryChange;
+using analysis::Outcome;
+using analysis::TimeChange;
 
 std::string slower(double change) {
   return fmt::format("{} {}", share(std::abs(change)), change > 0 ? "slower" : "faster");
@@ -33,16 +33,16 @@ std::string place_text(const analysis::Location& place) { return fmt::format("{}
 
 std::string line_name(const LineChange& line) {
   switch (line.presence) {
-    case compare::Presence::kAdded:
+    case analysis::Presence::kAdded:
       return place_text(line.after) + " added";
-    case compare::Presence::kRemoved:
+    case analysis::Presence::kRemoved:
       return place_text(line.before) + " removed";
-    case compare::Presence::kMoved:
+    case analysis::Presence::kMoved:
       return place_text(line.after) + " moved from " +
              (line.before.file == line.after.file ? fmt::format("line {}", line.before.line) : place_text(line.before));
-    case compare::Presence::kEdited:
+    case analysis::Presence::kEdited:
       return place_text(line.after) + " edited";
-    case compare::Presence::kSame:
+    case analysis::Presence::kSame:
       break;
   }
   return place_text(line.after);
@@ -91,7 +91,7 @@ std::string time_change_text(const TimeChange& time) {
   if (!time.bounds) {
     return "undecided (too little was measured, or the machine was busy)";
   }
-  const compare::Bounds& bounds = *time.bounds;
+  const analysis::Bounds& bounds = *time.bounds;
   switch (time.outcome) {
     case Outcome::kDiffers: {
       const double least = std::min(std::abs(bounds.low), std::abs(bounds.high));
@@ -120,11 +120,11 @@ std::string memory_change_text(const MemoryChange& memory) {
   return fmt::format("undecided ({} to {})", more(memory.bounds.low), more(memory.bounds.high));
 }
 
-std::string energies_text(const compare::EnergyChange& change) {
+std::string energies_text(const analysis::EnergyChange& change) {
   return energy(change.before_joules) + " → " + energy(change.after_joules);
 }
 
-std::string energy_change_text(const compare::EnergyChange& change) {
+std::string energy_change_text(const analysis::EnergyChange& change) {
   const auto more_joules = [](double joules) { return energy(std::abs(joules)) + (joules > 0 ? " more" : " less"); };
   const std::string span = more_joules(change.bounds.low) + " to " + more_joules(change.bounds.high);
   switch (change.outcome) {
@@ -140,12 +140,12 @@ std::string energy_change_text(const compare::EnergyChange& change) {
 
 std::string times_text(const TimeChange& time) { return duration(time.before_ms) + " → " + duration(time.after_ms); }
 
-std::string subject_text(const compare::Subject& subject) { return subject.name + ", " + plural(subject.runs, "run"); }
+std::string subject_text(const analysis::Subject& subject) { return subject.name + ", " + plural(subject.runs, "run"); }
 
-ComparisonRows comparison_rows(const compare::Comparison& comparison) {
+ComparisonRows comparison_rows(const analysis::Comparison& comparison) {
   RowBuilder rows;
   for (const auto* changes : {&comparison.phases, &comparison.categories, &comparison.modules}) {
-    for (const compare::Change& change : *changes) {
+    for (const analysis::Change& change : *changes) {
       rows.add(change.name, "", change.time, change.memory);
     }
   }

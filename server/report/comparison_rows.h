@@ -26,14 +26,14 @@ struct ComparisonRows {
   double without_difference_beyond = 0;  ///< the most that those may differ by, a fraction
 };
 
-ComparisonRows comparison_rows(const compare::Comparison& comparison);
+ComparisonRows comparison_rows(const analysis::Comparison& comparison);
 
 /// "a.json, 3 runs".
-std::string subject_text(const compare::Subject& subject);
+std::string subject_text(const analysis::Subject& subject);
 /// "step 135 ms → 151 ms" without the word.
-std::string times_text(const compare::TimeChange& time);
+std::string times_text(const analysis::TimeChange& time);
 /// "12.1 J → 10.3 J"; "1.80 J less (1.10 J less to 2.20 J less)".
-std::string energies_text(const compare::EnergyChange& change);
-std::string energy_change_text(const compare::EnergyChange& change);
+std::string energies_text(const analysis::EnergyChange& change);
+std::string energy_change_text(const analysis::EnergyChange& change);
 
 }  // namespace ridgeline::report

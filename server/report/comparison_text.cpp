@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::size_t kMostNames = 8;  ///< of what is undecided
 
-void title(Page& page, const compare::Comparison& comparison) {
-  const compare::Subject& after = comparison.after;
+void title(Page& page, const analysis::Comparison& comparison) {
+  const analysis::Subject& after = comparison.after;
   const std::string batch = after.batch_size ? std::to_string(*after.batch_size) : "unknown";
   const std::string rest = clip(fmt::format(" · batch {} · {}", batch, printable(after.device)), page.width() - 20);
   page.line(page.bold(clip_front(printable(after.entry_path), page.width() - columns(rest))) + page.dim(rest));
@@ -28,7 +28,7 @@ void title(Page& page, const compare::Comparison& comparison) {
   page.line();
 }
 
-void key_figures(Page& page, const compare::Comparison& comparison) {
+void key_figures(Page& page, const analysis::Comparison& comparison) {
   page.prose("step", times_text(comparison.step) + ": " + time_change_text(comparison.step), kBeside);
   if (comparison.energy) {
     page.prose("energy", energies_text(*comparison.energy) + ": " + energy_change_text(*comparison.energy), kBeside);
@@ -36,7 +36,7 @@ void key_figures(Page& page, const compare::Comparison& comparison) {
   if (!comparison.peak) {
     return;
   }
-  const compare::MemoryChange& peak = *comparison.peak;
+  const analysis::MemoryChange& peak = *comparison.peak;
   page.prose("peak memory",
              fmt::format("{} → {}: {}", bytes(static_cast<double>(peak.before_bytes)),
                          bytes(static_cast<double>(peak.after_bytes)), memory_change_text(peak)),
@@ -74,7 +74,7 @@ void table(Page& page, std::string_view heading, std::string_view change_heading
   }
 }
 
-void rest(Page& page, const compare::Comparison& comparison, const ComparisonRows& rows) {
+void rest(Page& page, const analysis::Comparison& comparison, const ComparisonRows& rows) {
   page.line();
   if (rows.time.empty() && rows.memory.empty()) {
     page.prose("differs", "no phase, module or line, as far as the noise allows to say", kBeside);
@@ -109,7 +109,7 @@ void rest(Page& page, const compare::Comparison& comparison, const ComparisonRow
 
 }  // namespace
 
-std::string comparison_text(const compare::Comparison& comparison, const TextOptions& options) {
+std::string comparison_text(const analysis::Comparison& comparison, const TextOptions& options) {
   Page page(std::clamp(options.width, 80, 140), options.color);
   const ComparisonRows rows = comparison_rows(comparison);
   const auto most = static_cast<std::size_t>(std::max(1, 2 * options.max_lines));

@@ -12,10 +12,10 @@ namespace ridgeline::report {
 
 namespace {
 
-using hardware::Device;
-using hardware::Figure;
-using hardware::Rate;
-using hardware::Source;
+using operations::Device;
+using operations::Figure;
+using operations::Rate;
+using operations::Source;
 
 /// "274 GFLOP/s".
 std::string per_second(double value, std::string_view unit) {
@@ -30,7 +30,7 @@ std::string per_second(double value, std::string_view unit) {
 }
 
 std::string source_note(Source source) {
-  return source == Source::kMeasured ? "" : fmt::format("  ({})", hardware::source_name(source));
+  return source == Source::kMeasured ? "" : fmt::format("  ({})", operations::source_name(source));
 }
 
 std::string rate_row(std::string_view name, std::string_view size, const Rate& rate, std::string_view unit) {
@@ -40,7 +40,7 @@ std::string rate_row(std::string_view name, std::string_view size, const Rate& r
 }
 
 std::string heading(std::string_view name, const Device& device, std::string_view size) {
-  const std::string_view unit = device.kind == hardware::DeviceKind::kCpu ? "core" : "unit";
+  const std::string_view unit = device.kind == operations::DeviceKind::kCpu ? "core" : "unit";
   return fmt::format("{:<16}{:>10}{:>16}{:>16}\n", name, size, fmt::format("1 {}", unit),
                      fmt::format("{} {}s", device.compute_units, unit));
 }
@@ -65,11 +65,11 @@ std::string text_device(const Device& device) {
   text += figure_line("Launch", device.launch_ns, 1e-3, "µs");
   text += figure_line("Power", device.power_w, 1, "W");
   text += "\n" + heading("Peak", device, "");
-  for (const hardware::Peak& peak : device.peaks) {
+  for (const operations::Peak& peak : device.peaks) {
     text += rate_row(printable(peak.dtype), "", peak.flop_per_s, "FLOP");
   }
   text += "\n" + heading("Bandwidth", device, "size");
-  for (const hardware::MemoryLevel& level : device.levels) {
+  for (const operations::MemoryLevel& level : device.levels) {
     const std::string size = bytes(level.capacity_bytes);
     text += level.bytes_per_s
                 ? rate_row(printable(level.name), size, *level.bytes_per_s, "B")

@@ -8,6 +8,6 @@
 namespace ridgeline::report {
 
 /// Several lines. A figure that was not measured says where it comes from.
-std::string text_device(const hardware::Device& device);
+std::string text_device(const operations::Device& device);
 
 }  // namespace ridgeline::report

@@ -17,21 +17,21 @@ std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share);
 
 nlohmann::ordered_json models_json(const TrainingReport& report) {
   nlohmann::ordered_json models = nlohmann::ordered_json::array();
-  for (const estimate::OperatorModel& model : report.models) {
+  for (const operations::OperatorModel& model : report.models) {
     nlohmann::ordered_json errors;
     for (std::size_t i = 0; i < model.errors.size(); ++i) {
-      errors[estimate::kModelKinds.at(i)] = model.errors.at(i);
+      errors[operations::kModelKinds.at(i)] = model.errors.at(i);
     }
     models.push_back({{"mode", model.group.mode},
                       {"selected", model.group.selected},
                       {"rows", model.rows},
-                      {"kind", estimate::kind_of(model)},
+                      {"kind", operations::kind_of(model)},
                       {"crossValidationErrors", std::move(errors)}});
   }
   return models;
 }
 
-nlohmann::ordered_json error_json(const estimate::HeldOutError& error) {
+nlohmann::ordered_json error_json(const operations::HeldOutError& error) {
   const auto of_estimates = [&](double value) {
     return error.refused == error.rows ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(value);
   };
@@ -55,7 +55,7 @@ std::string text_training(const TrainingReport& report) {
                                  printable(report.conditions.torch), report.models.size());
   text += fmt::format("  {:<44}{:>8}{:>9}{:>10}{:>10}{:>10}{:>9}\n", "HELD OUT", "TIMES", "REFUSED", "MEAN ERR.",
                       "MEDIAN", "WORST", "IN 95 %");
-  for (const estimate::HeldOutError& error : report.held_out) {
+  for (const operations::HeldOutError& error : report.held_out) {
     text += fmt::format("  {:<44}{:>8}{:>9}", printable(error.operation), error.rows, error.refused);
     text += error.rows == error.refused
                 ? std::string(" nothing to compare")
@@ -71,7 +71,7 @@ std::string text_training(const TrainingReport& report) {
 
 std::string json_training(const TrainingReport& report) {
   nlohmann::ordered_json held_out = nlohmann::ordered_json::array();
-  for (const estimate::HeldOutError& error : report.held_out) {
+  for (const operations::HeldOutError& error : report.held_out) {
     held_out.push_back(error_json(error));
   }
   const nlohmann::ordered_json json = {{"device", report.conditions.device}, {"threads", report.conditions.threads},
@@ -85,8 +85,8 @@ std::string text_training_across(const TrainingReport& report) {
                                  printable(fmt::format("{}", fmt::join(report.devices, ", "))), report.models.size());
   text += fmt::format("  {:<18}{:<30}{:>7}{:>9}{:>11}{:>10}{:>10}{:>9}{:>10}{:>10}\n", "HELD OUT", "", "TIMES",
                       "REFUSED", "MEAN ERR.", "MEDIAN", "WORST", "IN 95 %", "ROOFLINE", "SCALED");
-  for (const estimate::AcrossError& one : report.across) {
-    const estimate::HeldOutError& error = one.error;
+  for (const operations::AcrossError& one : report.across) {
+    const operations::HeldOutError& error = one.error;
     text += fmt::format("  {:<18}{:<30}{:>7}{:>9}", one.device + (one.trained ? "" : " *"), printable(error.operation),
                         error.rows, error.refused);
     text += error.rows == error.refused
@@ -107,7 +107,7 @@ std::string json_training_across(const TrainingReport& report) {
     return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
   };
   nlohmann::ordered_json held_out = nlohmann::ordered_json::array();
-  for (const estimate::AcrossError& one : report.across) {
+  for (const operations::AcrossError& one : report.across) {
     nlohmann::ordered_json item = {{"device", one.device}, {"trained", one.trained}};
     item.update(error_json(one.error));
     item["rooflineError"] = optional(one.roofline);

@@ -12,10 +12,10 @@ namespace ridgeline::report {
 struct TrainingReport {
   operations::Conditions conditions;
   int rows = 0;  ///< for training
-  std::vector<estimate::OperatorModel> models;
-  std::vector<estimate::HeldOutError> held_out;
-  std::vector<std::string> devices{};           ///< of models across devices: that trained them
-  std::vector<estimate::AcrossError> across{};  ///< likewise; then there are neither conditions nor `held_out`
+  std::vector<operations::OperatorModel> models;
+  std::vector<operations::HeldOutError> held_out;
+  std::vector<std::string> devices{};             ///< of models across devices: that trained them
+  std::vector<operations::AcrossError> across{};  ///< likewise; then there are neither conditions nor `held_out`
 };
 
 /// Ends with a newline.

@@ -135,8 +135,8 @@ constexpr auto element_limit(const Limit& limit) {
 
 // What an enumeration's values are called; no name: null.
 inline const auto& names_of(analysis::Category /*any*/) { return analysis::kCategoryNames; }
-inline const auto& names_of(observations::Verdict /*any*/) { return observations::kVerdictNames; }
-inline const auto& names_of(observations::Unit /*any*/) { return observations::kUnitNames; }
+inline const auto& names_of(analysis::Verdict /*any*/) { return analysis::kVerdictNames; }
+inline const auto& names_of(analysis::Unit /*any*/) { return analysis::kUnitNames; }
 inline const auto& names_of(analysis::Certainty /*any*/) { return analysis::kCertaintyNames; }
 inline const auto& names_of(protocol::EnergyOf /*any*/) { return protocol::kEnergyOfNames; }
 inline const auto& names_of(protocol::StepEnd /*any*/) { return protocol::kStepEndNames; }
@@ -150,11 +150,11 @@ inline const auto& names_of(analysis::Obstacle /*any*/) {
   return kNames;
 }
 
-inline const auto& names_of(compare::Outcome /*any*/) {
+inline const auto& names_of(analysis::Outcome /*any*/) {
   static constexpr std::array<const char*, 3> kNames = {"differs", "noDifference", "undecided"};
   return kNames;
 }
-inline const auto& names_of(compare::Presence /*any*/) { return compare::kPresenceNames; }
+inline const auto& names_of(analysis::Presence /*any*/) { return analysis::kPresenceNames; }
 
 /// A type may be described in several ways, told apart by a tag in place of the limit.
 template <typename Io, typename T, typename Limit>

@@ -41,13 +41,13 @@ std::string of_capacity(std::string text, double capacity) {
   return text + " of " + whole;
 }
 
-bool is_known(const compare::TimeChange& time) {
-  return time.outcome == compare::Outcome::kDiffers && time.bounds.has_value();
+bool is_known(const analysis::TimeChange& time) {
+  return time.outcome == analysis::Outcome::kDiffers && time.bounds.has_value();
 }
 
 /// A wide interval that has zero in it does not say that nothing has changed.
-std::string time_change_label(const Profile& before, const Profile& now, const compare::TimeChange& time) {
-  if (time.outcome == compare::Outcome::kDiffers) {
+std::string time_change_label(const Profile& before, const Profile& now, const analysis::TimeChange& time) {
+  if (time.outcome == analysis::Outcome::kDiffers) {
     const double faster = 1 - now.iteration.ms.value / before.iteration.ms.value;
     return fmt::format("{} {} ({} before)", share(std::abs(faster)), faster > 0 ? "faster" : "slower",
                        duration(before.iteration.ms.value));
@@ -166,7 +166,7 @@ std::string line_explanation(const analysis::LineCost& line, const Profile& prof
   return text;
 }
 
-std::string change_label(const Profile& before, const Profile& now, const compare::TimeChange& time) {
+std::string change_label(const Profile& before, const Profile& now, const analysis::TimeChange& time) {
   if (before.batch_size != now.batch_size || before.iteration.ms.value <= 0) {
     return {};
   }
@@ -181,7 +181,7 @@ std::string change_label(const Profile& before, const Profile& now, const compar
   return text;
 }
 
-std::string line_change_label(const compare::TimeChange& time) {
+std::string line_change_label(const analysis::TimeChange& time) {
   if (!is_known(time)) {
     return {};
   }
@@ -191,7 +191,7 @@ std::string line_change_label(const compare::TimeChange& time) {
   return (time.change > 0 ? "+" : "−") + share(std::abs(time.change));
 }
 
-std::string line_change_explanation(const compare::TimeChange& time) {
+std::string line_change_explanation(const analysis::TimeChange& time) {
   if (!is_known(time)) {
     return {};
   }

@@ -25,11 +25,11 @@ std::string throughput_label(const analysis::Profile& profile);
 /// and the peak. "not compared: the machine was busy" where it was for either and where the noise would hide a large
 /// change. Empty when their batch sizes differ. `time`: of the steps, from `before` to `now`.
 std::string change_label(const analysis::Profile& before, const analysis::Profile& now,
-                         const compare::TimeChange& time);
+                         const analysis::TimeChange& time);
 /// "12 % slower than in the profile before: 151 ms, was 135 ms"; empty within the noise, and for a new line.
-std::string line_change_explanation(const compare::TimeChange& time);
+std::string line_change_explanation(const analysis::TimeChange& time);
 /// The same for a column: "+12 %", "31×".
-std::string line_change_label(const compare::TimeChange& time);
+std::string line_change_label(const analysis::TimeChange& time);
 /// "1.84 of 23.4 GiB".
 std::string memory_label(const analysis::Profile& profile);
 

@@ -10,17 +10,17 @@
 namespace ridgeline::report {
 namespace {
 
-using observations::Figure;
-using observations::Observation;
+using analysis::Figure;
+using analysis::Observation;
 
 std::string observed_figure(const Figure& one) {
   std::string name = printable(one.name);  // it may name a file
   switch (one.unit) {
-    case observations::Unit::kShare:
+    case analysis::Unit::kShare:
       return name + " " + unbroken(share(one.value));
-    case observations::Unit::kSamples:
+    case analysis::Unit::kSamples:
       return fmt::format("{} {:.0f}", name, one.value);
-    case observations::Unit::kSamplesPerSecond:
+    case analysis::Unit::kSamplesPerSecond:
       return name + " " + figure(one.value) + " samples/s";
   }
   return name;
@@ -31,7 +31,7 @@ std::string observed_sentence(const Observation& observation) {
   for (const Figure& one : observation.figures) {
     figures += (figures.empty() ? "" : ", ") + observed_figure(one);
   }
-  const bool holds = observation.verdict == observations::Verdict::kHolds;
+  const bool holds = observation.verdict == analysis::Verdict::kHolds;
   return fmt::format("{}{} ({}): {}.", holds ? "" : "Not so: ", observation.statement, figures,
                      observation.consequence);
 }
@@ -40,8 +40,8 @@ std::string observed_sentence(const Observation& observation) {
 
 std::vector<LineObservation> line_observations(const analysis::Profile& profile, const analysis::Outlook& outlook) {
   std::vector<LineObservation> found;
-  for (const Observation& one : observations::observe(profile, outlook)) {
-    if (!one.location.file.empty() && one.verdict == observations::Verdict::kHolds && !one.consequence.empty()) {
+  for (const Observation& one : analysis::observe(profile, outlook)) {
+    if (!one.location.file.empty() && one.verdict == analysis::Verdict::kHolds && !one.consequence.empty()) {
       found.push_back({one.location, observed_sentence(one)});
     }
   }
@@ -50,7 +50,7 @@ std::vector<LineObservation> line_observations(const analysis::Profile& profile,
 
 std::vector<Item> observation_notes(const analysis::Profile& profile, const analysis::Outlook& outlook) {
   std::vector<Item> notes;
-  for (const Observation& observation : observations::observe(profile, outlook)) {
+  for (const Observation& observation : analysis::observe(profile, outlook)) {
     if (!observation.consequence.empty()) {
       notes.push_back({fmt::format("observed {}", observation.number), observed_sentence(observation)});
     }

@@ -38,12 +38,12 @@ void collect(const nlohmann::json& value, std::vector<std::string>& tensors) {
 }
 
 /// Only of a time that was measured on this processor.
-std::optional<hardware::RooflineBound> bound_of(const operations::ListedTime& listed, MeasuredDevice device) {
+std::optional<operations::RooflineBound> bound_of(const operations::ListedTime& listed, MeasuredDevice device) {
   if (device == nullptr || listed.conditions.device != device->name || !listed.time.reason.empty()) {
     return std::nullopt;
   }
-  const auto work = hardware::work_of(std::string_view(listed.time.key));
-  auto bound = work ? hardware::roofline_bound(*work, *device, listed.conditions.threads) : std::nullopt;
+  const auto work = operations::work_of(std::string_view(listed.time.key));
+  auto bound = work ? operations::roofline_bound(*work, *device, listed.conditions.threads) : std::nullopt;
   return bound && bound->ns > 0 ? bound : std::nullopt;
 }
 
@@ -54,18 +54,18 @@ std::string attained_text(const operations::ListedTime& listed, MeasuredDevice d
     return "–";
   }
   return share(bound->ns / listed.time.ns) + " of " +
-         (bound->limit == hardware::Limit::kCompute ? "computing" : printable(bound->level));
+         (bound->limit == operations::Limit::kCompute ? "computing" : printable(bound->level));
 }
 
 void add_work(nlohmann::ordered_json& made, const operations::ListedTime& listed, MeasuredDevice device) {
-  if (const auto work = hardware::work_of(std::string_view(listed.time.key))) {
-    made["kind"] = hardware::kind_name(work->kind);
+  if (const auto work = operations::work_of(std::string_view(listed.time.key))) {
+    made["kind"] = operations::kind_name(work->kind);
     made["flops"] = work->flops;
     made["bytes"] = work->bytes();
   }
   if (const auto bound = bound_of(listed, device)) {
     made["boundNs"] = bound->ns;
-    made["limit"] = bound->limit == hardware::Limit::kCompute ? "compute" : bound->level;
+    made["limit"] = bound->limit == operations::Limit::kCompute ? "compute" : bound->level;
     made["attained"] = bound->ns / listed.time.ns;
   }
 }

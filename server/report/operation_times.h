@@ -16,7 +16,7 @@ namespace ridgeline::report {
 std::string operation_text(const std::string& key);
 
 /// What bounds the operations: null where the processor has not been measured.
-using MeasuredDevice = const hardware::Device*;
+using MeasuredDevice = const operations::Device*;
 
 /// Those listed, of `count` altogether; with the share of the roofline bound that those on `device` attain, alone.
 /// Ends with a newline.

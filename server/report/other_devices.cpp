@@ -14,8 +14,8 @@ namespace ridgeline::report {
 
 namespace {
 
-using estimate::StepOnDevice;
 using nlohmann::ordered_json;
+using operations::StepOnDevice;
 
 constexpr double kSamplesOfCost = 1e6;
 
@@ -62,7 +62,7 @@ std::string fits_text(const StepOnDevice& step) {
 }
 
 std::string sources_text(const OtherDevice& device, const StepOnDevice& step) {
-  const estimate::TimeBySource& from = step.sources;
+  const operations::TimeBySource& from = step.sources;
   std::string text = fmt::format("{} operations measured, {} estimated", from.measured, from.estimated);
   if (from.across > 0) {
     text += fmt::format(", {} estimated from other GPUs", from.across);

@@ -19,10 +19,10 @@ struct StepOnRanks {
 
 struct OtherDevice {
   std::string name;
-  std::string origin;                         ///< of its description: "data sheet", or a file's name
-  std::optional<double> price_per_hour;       ///< in the user's currency
-  std::vector<estimate::StepOnDevice> steps;  ///< by batch size, ascending; at least one
-  std::vector<StepOnRanks> ranks{};           ///< at the batch size of the entry point; empty: not asked for
+  std::string origin;                           ///< of its description: "data sheet", or a file's name
+  std::optional<double> price_per_hour;         ///< in the user's currency
+  std::vector<operations::StepOnDevice> steps;  ///< by batch size, ascending; at least one
+  std::vector<StepOnRanks> ranks{};             ///< at the batch size of the entry point; empty: not asked for
 };
 
 /// The step of a trace.

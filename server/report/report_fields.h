@@ -355,7 +355,7 @@ void report_fields(Io& io, analysis::Profile& profile, const analysis::Outlook& 
   }
   if constexpr (!Io::kReads) {
     io.derived(
-        "observations", [&] { return observations::observe(profile, outlook); },
+        "observations", [&] { return analysis::observe(profile, outlook); },
         "The twelve observations of the benchmark suite TBD (H. Zhu's thesis, chapter 3), by number.", AtMost{12});
   }
   io("checks", profile.checks,

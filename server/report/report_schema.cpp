@@ -198,7 +198,7 @@ std::string report_schema() {
 
 std::string comparison_schema() {
   SchemaBuilder builder;
-  compare::Comparison comparison;
+  analysis::Comparison comparison;
   Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                  {"$id", "https://ridgeline.invalid/comparison.schema.json"},
                  {"title", "Ridgeline comparison"},

@@ -113,14 +113,14 @@ void fields(Io& io, analysis::StepWork& work) {
 }
 
 template <typename Io>
-void fields(Io& io, observations::Figure& figure) {
+void fields(Io& io, analysis::Figure& figure) {
   io("name", figure.name, "What it is, for a reader.", kNotEmpty);
   io("value", figure.value, "The figure.");
   io("unit", figure.unit, "A share of 1, samples of a batch, or samples per second.");
 }
 
 template <typename Io>
-void fields(Io& io, observations::Observation& observation) {
+void fields(Io& io, analysis::Observation& observation) {
   io.type("observation", "An observation of the benchmark suite TBD, judged by this profile.");
   io("number", observation.number, "1 to 12, as in docs/user/observations.md.", Whole{1, 12});
   io("statement", observation.statement, "What is observed of training in general.", kNotEmpty);

@@ -152,10 +152,10 @@ const analysis::OwnProgram* own_program_of_line(const Profile& profile, const an
 }
 
 std::string tile_text(const analysis::OperationCost& operation, const analysis::WorkDevice& device) {
-  const auto sheet = device.measured ? std::nullopt : hardware::find_data_sheet(device.name);
-  const auto call = hardware::parse_call(operation.key);
-  const auto product = call ? hardware::product_of(*call) : std::nullopt;
-  const auto tile = sheet && product ? hardware::estimate_product(*product, *sheet) : std::nullopt;
+  const auto sheet = device.measured ? std::nullopt : operations::find_data_sheet(device.name);
+  const auto call = operations::parse_call(operation.key);
+  const auto product = call ? operations::product_of(*call) : std::nullopt;
+  const auto tile = sheet && product ? operations::estimate_product(*product, *sheet) : std::nullopt;
   if (!tile || tile->used() > kWellUsed) {
     return {};
   }

@@ -35,7 +35,7 @@ std::string own_program_text(const analysis::OwnProgram& program, double iterati
 const analysis::OwnProgram* own_program_of_line(const analysis::Profile& profile, const analysis::Location& location);
 
 /// How much of a matrix product on a GPU is lost to tiles that do not divide the shape and to a partly empty last wave,
-/// by hardware::estimate_product(). Empty where that is little, or nothing is known.
+/// by operations::estimate_product(). Empty where that is little, or nothing is known.
 std::string tile_text(const analysis::OperationCost& operation, const analysis::WorkDevice& device);
 
 /// A sentence or more about the whole step; what is not known, and what to do about it. Empty without a list.

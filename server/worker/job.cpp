@@ -473,9 +473,9 @@ void Job::end_when_quiet() {
   handler(std::move(end));
 }
 
-guard::Report Job::guard_report() const {
-  const auto text = base::read_text(folder_ + "/" + guard::kReportFile, kMostReportBytes);
-  return text ? guard::parse_report(*text).value_or(guard::Report()) : guard::Report();
+Report Job::guard_report() const {
+  const auto text = base::read_text(folder_ + "/" + kReportFile, kMostReportBytes);
+  return text ? parse_report(*text).value_or(Report()) : Report();
 }
 
 /// With a failure without a message for a process that did not train.

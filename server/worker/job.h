@@ -58,7 +58,7 @@ struct JobEnd {
   bool joined = false;                ///< whether any process imported torch
   std::string output{};               ///< in the background: the end of what the command wrote
   bool interrupted = false;           ///< by SIGINT, as far as the caller of the job noticed
-  guard::Report guard{};              ///< of a guarded command
+  Report guard{};                     ///< of a guarded command
 };
 
 /// Lives on the loop; no call blocks. Destroying it leaves a command in the foreground alone.
@@ -123,7 +123,7 @@ class Job {
   void close(Client& client);
   void on_command_ended(int status);
   void end_when_quiet();
-  guard::Report guard_report() const;
+  Report guard_report() const;
   JobProcess taken(Client& client) const;
 
   boost::asio::io_context& loop_;

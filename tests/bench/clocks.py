@@ -29,7 +29,7 @@ STEPS = 96
 LARGEST_NS = 3_600_000_000_000
 LARGEST_DRIFT = 1e-4
 ROUNDED_S = 1e-6  # of what is compared: the drift until the first message, and the digits of a double at 10^18 ns
-ALL_REDUCE = 0  # communication::Kind
+ALL_REDUCE = 0  # jobs::CollectiveKind
 HEAD = ["namespaces", "recorded", "messages", "worst error", "widest range", "outside of it", "orders violated"]
 
 Clock = Callable[[int], int]

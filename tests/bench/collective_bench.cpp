@@ -16,12 +16,12 @@ int main(int count, char** values) {
   }
   std::ifstream file(arguments[1]);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const auto cluster = ridgeline::cluster::parse_cluster(text, arguments[1]);
+  const auto cluster = ridgeline::jobs::parse_cluster(text, arguments[1]);
   if (!cluster) {
     std::cerr << cluster.error().message() << '\n';
     return 1;
   }
-  const auto times = ridgeline::cluster::CollectiveTimes::of(*cluster);
+  const auto times = ridgeline::jobs::CollectiveTimes::of(*cluster);
   if (!times) {
     std::cerr << times.error().message() << '\n';
     return 1;

@@ -66,18 +66,19 @@ int main(int count, char** arguments) {
   }
   auto table = operations::OperationTable::open(std::string(arguments[1]) + "/devices.sqlite");
   const std::vector<protocol::Captured> captured = {step_of(16), step_of(32), step_of(64), step_of(128)};
-  auto estimators = count > 2 ? profiling::kept_estimators(arguments[2])
-                              : base::Result<std::vector<estimate::Estimators>>(std::vector<estimate::Estimators>());
+  auto estimators = count > 2
+                        ? app::kept_estimators(arguments[2])
+                        : base::Result<std::vector<operations::Estimators>>(std::vector<operations::Estimators>());
   if (!table || !fill(*table, captured) || !estimators) {
     std::fputs("the table or the estimators cannot be read\n", stderr);
     return 1;
   }
-  std::vector<profiling::NamedDevice> devices = profiling::all_data_sheets();
+  std::vector<app::NamedDevice> devices = app::all_data_sheets();
   devices.resize(kDevices);
   std::vector<double> ms;
   for (int i = 0; i < kRounds; ++i) {
     const auto start = std::chrono::steady_clock::now();
-    const auto predicted = profiling::on_devices(captured, devices, *table, *estimators);
+    const auto predicted = app::on_devices(captured, devices, *table, *estimators);
     ms.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
     if (!predicted || predicted->size() != kDevices) {
       std::fputs("there is no answer\n", stderr);

@@ -19,9 +19,9 @@
 namespace {
 
 using namespace ridgeline;
-using graph::Graph;
-using graph::Task;
-using graph::TaskId;
+using step::Graph;
+using step::Task;
+using step::TaskId;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -35,7 +35,7 @@ Graph launches(std::size_t tasks, unsigned seed) {
   graph.lines = {{}};
   graph.modules = {""};
   graph.resources = {
-      {"thread 0"}, {"stream 0", graph::Resource::Type::kDevice}, {"stream 1", graph::Resource::Type::kDevice}};
+      {"thread 0"}, {"stream 0", step::Resource::Type::kDevice}, {"stream 1", step::Resource::Type::kDevice}};
   std::optional<TaskId> last[3];
   const auto append = [&](std::uint16_t resource) {
     const auto id = static_cast<TaskId>(graph.tasks.size());
@@ -66,7 +66,7 @@ int bench_simulate() {
     const Graph copy = graph;
     const double copied = seconds_since(start);
     const auto begin = std::chrono::steady_clock::now();
-    const auto schedule = simulate::simulate(copy);
+    const auto schedule = step::simulate(copy);
     std::printf("%s{\"tasks\": %zu, \"copyS\": %.4f, \"simulateS\": %.4f, \"totalMs\": %.3f}",
                 count == 125'000U ? "" : ", ", copy.tasks.size(), copied, seconds_since(begin),
                 static_cast<double>(schedule->total_ns) / 1e6);
@@ -76,16 +76,16 @@ int bench_simulate() {
 }
 
 void replay(const std::string& path) {
-  imports::ImportOptions options;
+  ingest::ImportOptions options;
   options.trace_path = path;
   options.current = "/";
   options.exists = [](const std::string&) { return false; };
-  const analysis::RunInput input = imports::import_trace(commands::read_trace_file(path), options);
+  const analysis::RunInput input = ingest::import_trace(cli::read_trace_file(path), options);
   const recording::Recording& recording = input.runs.front().recording;
   const auto start = std::chrono::steady_clock::now();
-  const Graph graph = graph::graph_of(recording, input.scope, 0);
+  const Graph graph = step::graph_of(recording, input.scope, 0);
   const double built = seconds_since(start);
-  const auto schedule = simulate::simulate(graph);
+  const auto schedule = step::simulate(graph);
   const double recorded_ms = static_cast<double>(graph.recorded_ns) / 1e6;
   const double replayed_ms = schedule ? static_cast<double>(schedule->total_ns) / 1e6 : 0;
   std::printf(

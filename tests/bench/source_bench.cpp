@@ -83,10 +83,10 @@ struct Times {
 class Editor {
  public:
   explicit Editor(std::string text) {
-    session::Document document({"file:///entry.py", "python", 1, std::move(text)}, "/entry.py",
-                               session::PositionEncoding::kUtf16);
-    document_ = std::make_unique<session::Document>(std::move(document));
-    measure(opened, [&] { view_ = std::make_unique<methods::SourceView>(*document_, thread_, 1, loop_, [] {}); });
+    lsp::Document document({"file:///entry.py", "python", 1, std::move(text)}, "/entry.py",
+                           lsp::PositionEncoding::kUtf16);
+    document_ = std::make_unique<lsp::Document>(std::move(document));
+    measure(opened, [&] { view_ = std::make_unique<editor::SourceView>(*document_, thread_, 1, loop_, [] {}); });
   }
   ~Editor() { view_.reset(); }
   Editor(const Editor&) = delete;
@@ -122,9 +122,9 @@ class Editor {
   }
 
   boost::asio::io_context loop_;
-  methods::SourceThread thread_;
-  std::unique_ptr<session::Document> document_;
-  std::unique_ptr<methods::SourceView> view_;
+  editor::SourceThread thread_;
+  std::unique_ptr<lsp::Document> document_;
+  std::unique_ptr<editor::SourceView> view_;
 };
 
 /// Types `words` key by key into new lines in front of `before` all over the file, and takes them away again.

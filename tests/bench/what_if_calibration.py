@@ -80,7 +80,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Row:
-    """As whatif::Residual."""
+    """As step::Residual."""
 
     kind: str
     least_share: float
@@ -132,7 +132,7 @@ def table_of(pairs: list[Pair], level: float = LEVEL) -> list[Row]:
 
 
 def widening_of(rows: list[Row], kind: str, share: float) -> float:
-    """As whatif::widening_of()."""
+    """As step::widening_of()."""
     own = [row for row in rows if row.kind == kind]
     if not own:
         return widening_of(rows, "any", share) if kind != "any" else 0.0

@@ -23,7 +23,7 @@ namespace ridgeline::fuzz {
 
 using protocol::Json;
 
-class Client : public transport::Transport {
+class Client : public lsp::Transport {
  public:
   /// `on_answer` gets every response.
   explicit Client(std::function<void(const Json&)> on_answer = [](const Json&) {}) : on_answer_(std::move(on_answer)) {}
@@ -67,17 +67,16 @@ class Client : public transport::Transport {
   std::map<std::string, int> open_;  ///< requests without an answer, by id
 };
 
-inline const session::RequestHandler refuse = [](session::Session&, const Json&, session::Reply reply,
-                                                 const session::CancelToken&) {
+inline const lsp::RequestHandler refuse = [](lsp::Session&, const Json&, lsp::Reply reply, const lsp::CancelToken&) {
   reply.error(protocol::error_code::kRequestFailed, "not here");
 };
 
-inline session::Service service_of(const methods::Server& server) {
-  session::Service service = server.service();
+inline lsp::Service service_of(const editor::Server& server) {
+  lsp::Service service = server.service();
   service.methods.requests["ridgeline/profile"] = refuse;
   service.methods.requests["workspace/executeCommand"] =
       [execute = service.methods.requests.at("workspace/executeCommand")](
-          session::Session& session, const Json& params, session::Reply reply, const session::CancelToken& cancel) {
+          lsp::Session& session, const Json& params, lsp::Reply reply, const lsp::CancelToken& cancel) {
         const bool runs_code = params.is_object() && params.value("command", Json()) == "ridgeline.profile";
         (runs_code ? refuse : execute)(session, params, std::move(reply), cancel);
       };
@@ -85,13 +84,13 @@ inline session::Service service_of(const methods::Server& server) {
 }
 
 /// Begins a session that watches no process. The caller ends it.
-inline std::shared_ptr<session::Session> begin(boost::asio::io_context& loop, const session::Service& service,
-                                               const std::shared_ptr<Client>& client) {
-  session::SessionOptions options;
+inline std::shared_ptr<lsp::Session> begin(boost::asio::io_context& loop, const lsp::Service& service,
+                                           const std::shared_ptr<Client>& client) {
+  lsp::SessionOptions options;
   options.watch_process = [](boost::asio::io_context&, pid_t, const std::function<void()>&) {
     return std::make_shared<int>(0);
   };
-  auto session = std::make_shared<session::Session>(loop, client, service, options, [](int) {});
+  auto session = std::make_shared<lsp::Session>(loop, client, service, options, [](int) {});
   session->start();
   return session;
 }

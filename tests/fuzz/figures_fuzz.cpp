@@ -65,10 +65,10 @@ class World {
     fs::create_directories(project_ / ".venv" / "bin");
     fs::create_symlink("/bin/true", project_ / ".venv" / "bin" / "python");
 
-    profiling::ProfileRequest request;
+    app::ProfileRequest request;
     request.entry = entry_;
     request.project_root = project_;
-    const auto target = profiling::find_target(request);
+    const auto target = app::find_target(request);
     CLAIM(target.has_value());
     const std::string report =
         boost::replace_all_copy(testing::content_of(source / "tests" / "data" / "report" / "sample.json"),
@@ -81,10 +81,9 @@ class World {
     began.steady += std::chrono::hours(1);
     analysis::fit_models(*profile);
     analysis::Outlook outlook = analysis::outlook_of(*profile);
-    profiling::ProfileRun run{
+    app::ProfileRun run{
         std::move(*profile), began, {entry_, entry_.parent_path() / "resnet.py"}, true, std::move(outlook)};
-    CLAIM(profiling::keep_profile(run, request, *target, profiling::seconds_since_1970()).empty() &&
-          !run.profile.id.empty());
+    CLAIM(app::keep_profile(run, request, *target, app::seconds_since_1970()).empty() && !run.profile.id.empty());
     profile_ = run.profile.id;
 
     // The first session that opens the file has the profile read; on a busy machine that takes seconds.
@@ -170,8 +169,8 @@ class World {
   std::string profile_;
   std::string text_ = testing::content_of(fs::path(RIDGELINE_SOURCE_DIR) / "examples" / "resnet50" / "entry.py");
   boost::asio::io_context loop_;
-  methods::Server server_{loop_};
-  session::Service service_ = fuzz::service_of(server_);
+  editor::Server server_{loop_};
+  lsp::Service service_ = fuzz::service_of(server_);
 };
 
 }  // namespace

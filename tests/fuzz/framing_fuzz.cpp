@@ -14,10 +14,9 @@ using ridgeline::fuzz::Input;
 
 constexpr std::size_t kMaxMessage = 1U << 16U;
 
-std::string text_of(const std::variant<std::string, ridgeline::transport::FramingError>& next) {
+std::string text_of(const std::variant<std::string, ridgeline::lsp::FramingError>& next) {
   const auto* message = std::get_if<std::string>(&next);
-  return message != nullptr ? "message " + *message
-                            : "error " + std::get<ridgeline::transport::FramingError>(next).what;
+  return message != nullptr ? "message " + *message : "error " + std::get<ridgeline::lsp::FramingError>(next).what;
 }
 std::string text_of(const std::variant<ridgeline::protocol::Frame, ridgeline::protocol::FrameError>& next) {
   const auto* frame = std::get_if<ridgeline::protocol::Frame>(&next);
@@ -47,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Input input(data, size);
   const std::size_t piece = 1 + input.number(300);
   const std::string stream(input.rest());
-  const ridgeline::transport::MessageReader lsp(kMaxMessage);
+  const ridgeline::lsp::MessageReader lsp(kMaxMessage);
   CLAIM(read(lsp, stream, piece) == read(lsp, stream, stream.size()));
   const ridgeline::protocol::FrameDecoder worker;
   CLAIM(read(worker, stream, piece) == read(worker, stream, stream.size()));

@@ -16,10 +16,10 @@ namespace {
 
 using namespace ridgeline;
 
-constexpr imports::TraceLimits kLimits{4096, 1U << 20U, 1U << 22U};
+constexpr ingest::TraceLimits kLimits{4096, 1U << 20U, 1U << 22U};
 constexpr store::ForeignLimits kTableLimits{1U << 22U, 1U << 16U, 1U << 22U, 1U << 20U};
 
-imports::ByteSource in_pieces(std::string_view bytes, std::size_t piece) {
+ingest::ByteSource in_pieces(std::string_view bytes, std::size_t piece) {
   return [bytes, piece](std::span<char> buffer) mutable {
     const std::size_t count = bytes.copy(buffer.data(), std::min(piece, buffer.size()));
     bytes.remove_prefix(count);
@@ -27,24 +27,24 @@ imports::ByteSource in_pieces(std::string_view bytes, std::size_t piece) {
   };
 }
 
-imports::Trace read(std::string_view bytes, std::size_t piece) {
+ingest::Trace read(std::string_view bytes, std::size_t piece) {
   if (!store::ForeignTables::is_sqlite(bytes)) {
-    return imports::read_trace(imports::decompressed(in_pieces(bytes, piece), kLimits.file_bytes), kLimits);
+    return ingest::read_trace(ingest::decompressed(in_pieces(bytes, piece), kLimits.file_bytes), kLimits);
   }
   try {
     auto tables = store::ForeignTables::of_bytes(std::string(bytes), kTableLimits);
-    return imports::read_nsys(tables, {}, kLimits);
+    return ingest::read_nsys(tables, {}, kLimits);
   } catch (const store::ForeignTablesError& problem) {
-    throw imports::ImportError(problem.what());
+    throw ingest::ImportError(problem.what());
   }
 }
 
 /// A trace means the same however its bytes come.
-void read_otherwise(std::string_view bytes, const imports::Trace& trace) {
+void read_otherwise(std::string_view bytes, const ingest::Trace& trace) {
   if (store::ForeignTables::is_sqlite(bytes)) {
     return;
   }
-  const imports::Trace other = read(bytes, 1U << 20U);
+  const ingest::Trace other = read(bytes, 1U << 20U);
   CLAIM(other.events.size() == trace.events.size());
   CLAIM(other.damage.places == trace.damage.places && other.damage.lost == trace.damage.lost);
   CLAIM(other.damage.repaired == trace.damage.repaired && other.damage.first == trace.damage.first);
@@ -65,14 +65,14 @@ void look_at(const analysis::RunInput& input) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Input input(data, size);
   const std::size_t piece = 1 + input.number(2000);
-  imports::ImportOptions options{"/traces/t.json", "/project", "/elsewhere", {}, 4};
+  ingest::ImportOptions options{"/traces/t.json", "/project", "/elsewhere", {}, 4};
   options.exists = [](const std::string& path) { return path == "/project/model.py"; };
   try {
     const std::string_view bytes = input.rest();
-    imports::Trace trace = read(bytes, piece);
+    ingest::Trace trace = read(bytes, piece);
     read_otherwise(bytes, trace);
-    look_at(imports::import_trace(std::move(trace), options));
-  } catch (const imports::ImportError& problem) {
+    look_at(ingest::import_trace(std::move(trace), options));
+  } catch (const ingest::ImportError& problem) {
     CLAIM(!std::string_view(problem.what()).empty());
   }
   return 0;

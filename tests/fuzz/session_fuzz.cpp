@@ -15,8 +15,8 @@ extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   // One server for all sessions, as in a daemon: a session leaves nothing behind that breaks the next one.
   static boost::asio::io_context loop;
-  static methods::Server server(loop);
-  static const session::Service service = fuzz::service_of(server);
+  static editor::Server server(loop);
+  static const lsp::Service service = fuzz::service_of(server);
   fuzz::Input input(data, size);
   const auto client = std::make_shared<fuzz::Client>();
   auto session = fuzz::begin(loop, service, client);

@@ -29,8 +29,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     text += tail;
   }
   look_at(base::parse_toml(text, name));
-  look_at(budgets::parse_budgets(text, name));
-  look_at(profiling::parse_project_settings(text, name));
-  look_at(cluster::parse_cluster(text, name));
+  look_at(app::parse_budgets(text, name));
+  look_at(app::parse_project_settings(text, name));
+  look_at(jobs::parse_cluster(text, name));
   return 0;
 }

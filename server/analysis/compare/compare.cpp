@@ -13,11 +13,9 @@
 #include "analysis/compare/run_figures.h"
 #include "analysis/compare/statistics.h"
 
-namespace ridgeline::compare {
+namespace ridgeline::analysis {
 
 namespace {
-
-using analysis::Profile;
 
 constexpr double kStepAlpha = 0.025;    ///< the step's interval may be wrong so often
 constexpr double kOthersAlpha = 0.025;  ///< any of the others, all together
@@ -165,7 +163,7 @@ class Comparing {
 
   TimeChange time(const Pair& pair, double alpha) const {
     const auto observed = [](const Runs& runs) {
-      std::vector<Observation> all;
+      std::vector<ObservedRun> all;
       for (const RunFigure& run : runs) {
         if (run.ms > 0) {
           all.push_back({run.ms, run.relative_error});
@@ -173,8 +171,8 @@ class Comparing {
       }
       return all;
     };
-    const std::vector<Observation> before = observed(pair.before);
-    const std::vector<Observation> after = observed(pair.after);
+    const std::vector<ObservedRun> before = observed(pair.before);
+    const std::vector<ObservedRun> after = observed(pair.after);
     if (before.size() < pair.before.size() || after.size() < pair.after.size() || before.empty() || after.empty()) {
       return without_interval(pair);
     }
@@ -206,10 +204,10 @@ class Comparing {
   }
 
   void collect_phases() {
-    for (std::size_t i = 0; i < analysis::kPhaseCount; ++i) {
+    for (std::size_t i = 0; i < kPhaseCount; ++i) {
       Pair pair = pair_of([i](const RunFigures& run) { return run.phases.at(i); });
       if (matters_in_time(pair)) {
-        phases_.push_back({{analysis::kPhaseNames.at(i), std::nullopt, std::nullopt}, std::move(pair)});
+        phases_.push_back({{kPhaseNames.at(i), std::nullopt, std::nullopt}, std::move(pair)});
       }
     }
     test_all(phases_);
@@ -243,7 +241,7 @@ class Comparing {
   void collect_lines() {
     for (const LinePair& lines : pair_lines(before_.lines, after_.lines)) {
       Pair pair;
-      const auto pick = [](const std::vector<RunFigures>& all, const analysis::LineCost* line) {
+      const auto pick = [](const std::vector<RunFigures>& all, const LineCost* line) {
         return line == nullptr ? Runs() : runs_of(all, [&](const RunFigures& run) {
           return found(run.lines, Place{line->location.file, line->location.line});
         });
@@ -300,10 +298,10 @@ class Comparing {
     if (!result_.peak) {
       return;
     }
-    for (std::size_t i = 0; i < analysis::kCategoryCount; ++i) {
+    for (std::size_t i = 0; i < kCategoryCount; ++i) {
       const Pair pair{{{0, before_.by_category.at(i), {}}}, {{0, after_.by_category.at(i), {}}}};
       if (matters_in_memory(pair)) {
-        result_.categories.push_back({analysis::kCategoryLabels.at(i), std::nullopt, memory(pair)});
+        result_.categories.push_back({kCategoryLabels.at(i), std::nullopt, memory(pair)});
       }
     }
   }
@@ -331,9 +329,9 @@ class Comparing {
             fmt::format("The versions of torch differ: {} before, {} after.", before.torch, after.torch));
     note_if(!before_.peak_known || !after_.peak_known, "The peak of memory is not compared: it is not known of both.");
     for (const auto& [profile, subject] : {std::pair(&before_, &before), std::pair(&after_, &after)}) {
-      note_if(std::ranges::any_of(profile->lines, &std::string::empty, &analysis::LineCost::text),
+      note_if(std::ranges::any_of(profile->lines, &std::string::empty, &LineCost::text),
               fmt::format("{} lacks texts of lines: those files are matched by line number.", subject->name));
-      note_if(analysis::is_uncertain(*profile),
+      note_if(is_uncertain(*profile),
               fmt::format("The iteration time of {} varies much: its 95 % interval is more than 10 % wide.",
                           subject->name));
     }
@@ -376,4 +374,4 @@ Comparison compare(const Side& before, const Side& after, const Settings& settin
   return Comparing(before, after, settings).run();
 }
 
-}  // namespace ridgeline::compare
+}  // namespace ridgeline::analysis

@@ -7,11 +7,11 @@
 #include "analysis/compare/comparison.h"
 #include "analysis/values/profile.h"
 
-namespace ridgeline::compare {
+namespace ridgeline::analysis {
 
 struct Side {
-  std::string name;                            ///< what the user knows it by
-  std::vector<const analysis::Profile*> runs;  ///< of the same code; at least one
+  std::string name;                  ///< what the user knows it by
+  std::vector<const Profile*> runs;  ///< of the same code; at least one
 };
 
 struct Settings {
@@ -23,4 +23,4 @@ struct Settings {
 /// 5 % that may be wrong, and those of phases, modules and lines the other half, in equal parts (Bonferroni).
 Comparison compare(const Side& before, const Side& after, const Settings& settings);
 
-}  // namespace ridgeline::compare
+}  // namespace ridgeline::analysis

@@ -12,7 +12,7 @@
 
 #include "analysis/values/profile.h"
 
-namespace ridgeline::compare {
+namespace ridgeline::analysis {
 
 enum class Outcome : std::uint8_t {
   kDiffers,       ///< the interval leaves zero out
@@ -68,8 +68,8 @@ inline constexpr std::array<const char*, 5> kPresenceNames = {"same", "moved", "
 
 struct LineChange {
   Presence presence = Presence::kSame;
-  analysis::Location before;  ///< without a file: kAdded
-  analysis::Location after;   ///< without a file: kRemoved
+  Location before;  ///< without a file: kAdded
+  Location after;   ///< without a file: kRemoved
   std::string before_text;
   std::string after_text;
   std::optional<TimeChange> time;  ///< of the line itself; absent where it takes too little of either version
@@ -100,4 +100,4 @@ struct Comparison {
   std::vector<std::string> notes;  ///< what makes the two less comparable
 };
 
-}  // namespace ridgeline::compare
+}  // namespace ridgeline::analysis

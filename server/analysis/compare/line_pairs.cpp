@@ -11,11 +11,10 @@
 
 #include "base/difference.h"
 
-namespace ridgeline::compare {
+namespace ridgeline::analysis {
 
 namespace {
 
-using analysis::LineCost;
 using Lines = std::vector<const LineCost*>;  ///< of one file, by number
 using Position = std::pair<std::size_t, std::size_t>;
 
@@ -137,4 +136,4 @@ std::vector<LinePair> pair_lines(const std::vector<LineCost>& before, const std:
   return LinePairing(before, after).run();
 }
 
-}  // namespace ridgeline::compare
+}  // namespace ridgeline::analysis

@@ -6,12 +6,12 @@
 #include "analysis/compare/comparison.h"
 #include "analysis/values/profile.h"
 
-namespace ridgeline::compare {
+namespace ridgeline::analysis {
 
 struct LinePair {
   Presence presence = Presence::kSame;
-  const analysis::LineCost* before = nullptr;  ///< null: kAdded
-  const analysis::LineCost* after = nullptr;   ///< null: kRemoved
+  const LineCost* before = nullptr;  ///< null: kAdded
+  const LineCost* after = nullptr;   ///< null: kRemoved
 };
 
 /// Every line of both, once; pointers are into them.
@@ -19,7 +19,6 @@ struct LinePair {
 /// In a file that both have: a shortest difference (Myers) of the lines' texts. What is left and as long between the
 /// same neighbours on both sides was edited; of the rest, what has a text that both have once was moved. A line whose
 /// text is unknown in either profile is taken for the line of its number.
-std::vector<LinePair> pair_lines(const std::vector<analysis::LineCost>& before,
-                                 const std::vector<analysis::LineCost>& after);
+std::vector<LinePair> pair_lines(const std::vector<LineCost>& before, const std::vector<LineCost>& after);
 
-}  // namespace ridgeline::compare
+}  // namespace ridgeline::analysis

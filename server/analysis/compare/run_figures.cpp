@@ -7,13 +7,9 @@
 #include "analysis/time/noise.h"
 #include "analysis/time/quantiles.h"
 
-namespace ridgeline::compare {
+namespace ridgeline::analysis {
 
 namespace {
-
-using analysis::LineCost;
-using analysis::Node;
-using analysis::Profile;
 
 /// Standard deviation of what another run may differ by, as a fraction, as far as this run shows it. Nothing of a run
 /// on a busy machine: threads that wait for each other can take a thousand times as long there.
@@ -21,8 +17,8 @@ std::optional<double> step_error(const Profile& profile) {
   if (profile.environment.others_used.has_value()) {
     return std::nullopt;
   }
-  const double of_interval = analysis::relative_width(profile.iteration.ms) / 2 / analysis::normal95();
-  const analysis::TimeSample* sample = analysis::sample_of(profile, profile.batch_size);
+  const double of_interval = relative_width(profile.iteration.ms) / 2 / normal95();
+  const TimeSample* sample = sample_of(profile, profile.batch_size);
   const double between_stages = std::abs(std::log(std::max(profile.scale, 1e-9)));
   const double error = std::max({of_interval, sample == nullptr ? 0 : sample->aa_noise / 2, between_stages});
   return error <= kMostError ? error : std::max(error, kNoisyRunToRun);
@@ -54,7 +50,7 @@ class RunFiguresBuilder {
 
   RunFigures run() {
     result_.step = {profile_.iteration.ms.value, profile_.peak_bytes, step_error_};
-    std::array<Variation, analysis::kPhaseCount> phases;
+    std::array<Variation, kPhaseCount> phases;
     for (const LineCost& line : profile_.lines) {
       result_.lines[{line.location.file, line.location.line}] = {line.self_ms, line.peak_bytes,
                                                                  error_of(line.self_spread)};
@@ -114,4 +110,4 @@ class RunFiguresBuilder {
 
 RunFigures figures_of(const Profile& profile) { return RunFiguresBuilder(profile).run(); }
 
-}  // namespace ridgeline::compare
+}  // namespace ridgeline::analysis

@@ -10,7 +10,7 @@
 
 #include "analysis/values/profile.h"
 
-namespace ridgeline::compare {
+namespace ridgeline::analysis {
 
 struct RunFigure {
   double ms = 0;
@@ -23,7 +23,7 @@ using Place = std::pair<std::string, std::uint32_t>;
 
 struct RunFigures {
   RunFigure step;
-  std::array<RunFigure, analysis::kPhaseCount> phases{};
+  std::array<RunFigure, kPhaseCount> phases{};
   std::map<std::string, RunFigure> modules;  ///< by the names from the breakdown's root down, with dots between
   std::map<Place, RunFigure> lines;
 };
@@ -33,6 +33,6 @@ struct RunFigures {
 /// figure of the run has an error then, and the run says nothing by itself. A line has besides what its share varies by
 /// from one recorded iteration to the next; phases and modules have the variation of the lines in them, weighted by
 /// time, as if those varied together.
-RunFigures figures_of(const analysis::Profile& profile);
+RunFigures figures_of(const Profile& profile);
 
-}  // namespace ridgeline::compare
+}  // namespace ridgeline::analysis

@@ -7,7 +7,7 @@
 
 #include "analysis/time/quantiles.h"
 
-namespace ridgeline::compare {
+namespace ridgeline::analysis {
 
 namespace {
 
@@ -33,9 +33,9 @@ Moments moments(std::span<const double> values) {
   return result;
 }
 
-std::vector<double> logarithms(std::span<const Observation> runs) {
+std::vector<double> logarithms(std::span<const ObservedRun> runs) {
   std::vector<double> logs;
-  for (const Observation& run : runs) {
+  for (const ObservedRun& run : runs) {
     logs.push_back(std::log(run.ms));
   }
   return logs;
@@ -47,10 +47,10 @@ struct MeanError {
   int degrees = kEndless;
 };
 
-std::optional<MeanError> error_of(std::span<const Observation> runs) {
+std::optional<MeanError> error_of(std::span<const ObservedRun> runs) {
   const bool shows_between = runs.size() >= 3;
   double variance = kRunToRun * kRunToRun;
-  for (const Observation& run : runs) {
+  for (const ObservedRun& run : runs) {
     if (!run.relative_error.has_value()) {
       if (!shows_between) {
         return std::nullopt;
@@ -66,7 +66,7 @@ std::optional<MeanError> error_of(std::span<const Observation> runs) {
 }
 
 double quantile(double alpha, int degrees) {
-  return degrees == kEndless ? analysis::normal(1 - alpha) : analysis::student_t(1 - alpha, degrees);
+  return degrees == kEndless ? normal(1 - alpha) : student_t(1 - alpha, degrees);
 }
 
 std::optional<Bounds> bounds_around(double log_ratio, double half_width) {
@@ -99,7 +99,7 @@ Outcome outcome_of(const std::optional<Bounds>& bounds, double margin) {
 
 }  // namespace
 
-TimeChange time_change(std::span<const Observation> before, std::span<const Observation> after, bool in_turns,
+TimeChange time_change(std::span<const ObservedRun> before, std::span<const ObservedRun> after, bool in_turns,
                        double alpha, double margin) {
   const std::vector<double> before_logs = logarithms(before);
   const std::vector<double> after_logs = logarithms(after);
@@ -117,7 +117,7 @@ TimeChange time_change(std::span<const Observation> before, std::span<const Obse
   return change;
 }
 
-MeanTime mean_time(std::span<const Observation> runs, double alpha) {
+MeanTime mean_time(std::span<const ObservedRun> runs, double alpha) {
   const double mean = moments(logarithms(runs)).mean;
   MeanTime time{std::exp(mean)};
   if (const auto error = error_of(runs)) {
@@ -152,4 +152,4 @@ MemoryChange memory_change(std::span<const std::uint64_t> before, std::span<cons
   return change;
 }
 
-}  // namespace ridgeline::compare
+}  // namespace ridgeline::analysis

@@ -6,7 +6,7 @@
 
 #include "analysis/compare/comparison.h"
 
-namespace ridgeline::compare {
+namespace ridgeline::analysis {
 
 /// What two runs of the same code on the same idle machine differ by, at least: one standard deviation of one run, as a
 /// fraction. What a single run does not show of its own noise.
@@ -19,7 +19,7 @@ inline constexpr double kMostError = 0.03;
 inline constexpr double kNoisyRunToRun = 0.2;
 
 /// A time as one run measured it.
-struct Observation {
+struct ObservedRun {
   double ms = 0;  ///< above 0
   /// Standard error within the run, kNoisyRunToRun at least where that is above kMostError; absent: unknown.
   std::optional<double> relative_error{};
@@ -32,7 +32,7 @@ struct Observation {
 /// largest of what its runs show between them (three or more), what they show within, and kRunToRun²; over its runs.
 /// The interval is normal, or Student's t with the degrees of freedom of the fewest runs that showed it. It is absent
 /// where one run is all there is and its own error is unknown, and where it leaves a factor of ten open to either side.
-TimeChange time_change(std::span<const Observation> before, std::span<const Observation> after, bool in_turns,
+TimeChange time_change(std::span<const ObservedRun> before, std::span<const ObservedRun> after, bool in_turns,
                        double alpha, double margin);
 
 struct MeanTime {
@@ -40,10 +40,10 @@ struct MeanTime {
   std::optional<Bounds> bounds{};  ///< ms; absent as in time_change()
 };
 /// The mean of runs that did not alternate with others; its interval is that of either side of time_change().
-MeanTime mean_time(std::span<const Observation> runs, double alpha);
+MeanTime mean_time(std::span<const ObservedRun> runs, double alpha);
 
 /// Compares the bytes of each run. A difference below `negligible` bytes counts as none.
 MemoryChange memory_change(std::span<const std::uint64_t> before, std::span<const std::uint64_t> after,
                            std::uint64_t negligible, double margin);
 
-}  // namespace ridgeline::compare
+}  // namespace ridgeline::analysis

@@ -11,14 +11,9 @@
 
 #include "analysis/values/idle_cause.h"
 
-namespace ridgeline::observations {
+namespace ridgeline::analysis {
 
 namespace {
-
-using analysis::Outlook;
-using analysis::Profile;
-using analysis::TimeSample;
-using analysis::WorkCost;
 
 constexpr std::size_t kMostLines = 3;
 
@@ -97,7 +92,7 @@ Observation is_not_saturated(const Profile& profile) {
 /// Part of the iteration in which the device, or on a CPU the operations, are at work; nothing where it is not known.
 std::optional<double> busy_share(const Profile& profile) {
   const double whole = profile.iteration.ms.value;
-  if (whole <= 0 || !analysis::has_all_kernels(profile)) {
+  if (whole <= 0 || !has_all_kernels(profile)) {
     return std::nullopt;
   }
   const double idle = profile.device ? profile.device->idle_ms : profile.iteration.between_operations_ms;
@@ -112,12 +107,12 @@ const char* why_unknown(const Profile& profile) {
 }
 
 const char* to_keep_busy(const Profile& profile) {
-  switch (analysis::idle_cause(profile).value_or(analysis::IdleCause::kHost)) {
-    case analysis::IdleCause::kData:
+  switch (idle_cause(profile).value_or(IdleCause::kHost)) {
+    case IdleCause::kData:
       return "the device waits for data: more workers in the loader, or loading ahead of the step";
-    case analysis::IdleCause::kPauses:
+    case IdleCause::kPauses:
       return "the host runs no operation for most of that time: find what it waits for there, such as data, first";
-    case analysis::IdleCause::kHost:
+    case IdleCause::kHost:
       break;
   }
   return "a larger batch or fewer, larger operations (torch.compile, fused optimizers)";
@@ -135,26 +130,26 @@ Observation keeps_busy(const Profile& profile) {
 bool is_recurrent(std::string_view type) { return type == "LSTM" || type == "GRU" || type == "RNN"; }
 
 /// The outermost ones.
-std::vector<const analysis::Node*> recurrent_modules(const analysis::Node& root) {
-  std::vector<const analysis::Node*> found;
-  std::vector<const analysis::Node*> waiting = {&root};  // as deep as the user's modules: no recursion
+std::vector<const Node*> recurrent_modules(const Node& root) {
+  std::vector<const Node*> found;
+  std::vector<const Node*> waiting = {&root};  // as deep as the user's modules: no recursion
   while (!waiting.empty()) {
-    const analysis::Node& node = *waiting.back();
+    const Node& node = *waiting.back();
     waiting.pop_back();
     if (is_recurrent(node.type)) {
       found.push_back(&node);
       continue;
     }
-    for (const analysis::Node& child : node.children) {
+    for (const Node& child : node.children) {
       waiting.push_back(&child);
     }
   }
   return found;
 }
 
-double recurrent_ms(const analysis::Node& root) {
+double recurrent_ms(const Node& root) {
   double ms = 0;
-  for (const analysis::Node* module : recurrent_modules(root)) {
+  for (const Node* module : recurrent_modules(root)) {
     ms += module->ms;
   }
   return ms;
@@ -213,11 +208,11 @@ Observation arithmetic_grows(const Profile& profile) {
 }
 
 /// Those that call recurrent modules.
-std::vector<analysis::Location> recurrent_lines(const analysis::Node& root) {
-  std::vector<analysis::Location> lines;
-  for (const analysis::Node* module : recurrent_modules(root)) {
+std::vector<Location> recurrent_lines(const Node& root) {
+  std::vector<Location> lines;
+  for (const Node* module : recurrent_modules(root)) {
     lines.push_back(module->location);
-    for (const analysis::Caller& caller : module->callers) {
+    for (const Caller& caller : module->callers) {
       lines.push_back(caller.location);
     }
   }
@@ -231,10 +226,10 @@ Observation recurrent_layers_use_little(const Profile& profile) {
   if (!profile.work || !profile.work->device) {
     return unknown(kNoBounds);
   }
-  const std::vector<analysis::Location> lines = recurrent_lines(profile.breakdown);
+  const std::vector<Location> lines = recurrent_lines(profile.breakdown);
   WorkCost recurrent;
   WorkCost others;
-  for (const analysis::LineWork& line : profile.work->lines) {
+  for (const LineWork& line : profile.work->lines) {
     const bool calls_one = std::ranges::find(lines, line.location) != lines.end();
     WorkCost& sum = calls_one ? recurrent : others;
     sum.ms += line.work.matrix_flops > 0 ? line.work.ms : 0;
@@ -263,7 +258,7 @@ Observation long_lines_use_little(const Profile& profile) {
     return unknown("no product of matrices has a peak to compare with");
   }
   Observation made = decided(false, {{"of the peak, on average", *average, Unit::kShare}});
-  for (const analysis::LineWork& line : profile.work->lines) {
+  for (const LineWork& line : profile.work->lines) {
     const double share = line.work.ms > 0 ? line.work.matrix_peak_ms / line.work.ms : 0;
     const double time = line.work.ms / profile.iteration.ms.value;
     if (time < kMuchTime || share >= *average / 2 || made.figures.size() > kMostLines) {
@@ -285,17 +280,17 @@ Observation activations_dominate(const Profile& profile) {
   if (!profile.peak_known || profile.peak_bytes == 0) {
     return unknown("the peak of memory is not known");
   }
-  const auto share = [&](analysis::Category category) {
+  const auto share = [&](Category category) {
     return static_cast<double>(profile.by_category.at(static_cast<std::size_t>(category))) /
            static_cast<double>(profile.peak_bytes);
   };
-  const double activations = share(analysis::Category::kActivations);
-  const bool holds = std::ranges::max(profile.by_category) ==
-                     profile.by_category.at(static_cast<std::size_t>(analysis::Category::kActivations));
-  return decided(holds,
-                 {{"activations at the peak", activations, Unit::kShare},
-                  {"weights", share(analysis::Category::kWeights), Unit::kShare}},
-                 holds ? "activation checkpointing or smaller types save most" : "");
+  const double activations = share(Category::kActivations);
+  const bool holds =
+      std::ranges::max(profile.by_category) == profile.by_category.at(static_cast<std::size_t>(Category::kActivations));
+  return decided(
+      holds,
+      {{"activations at the peak", activations, Unit::kShare}, {"weights", share(Category::kWeights), Unit::kShare}},
+      holds ? "activation checkpointing or smaller types save most" : "");
 }
 
 Observation filling_memory_brings_little(const Outlook& outlook) {
@@ -349,4 +344,4 @@ std::vector<Observation> observe(const Profile& profile, const Outlook& outlook)
   return all;
 }
 
-}  // namespace ridgeline::observations
+}  // namespace ridgeline::analysis

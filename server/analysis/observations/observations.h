@@ -11,7 +11,7 @@
 #include "analysis/values/prediction.h"
 #include "analysis/values/profile.h"
 
-namespace ridgeline::observations {
+namespace ridgeline::analysis {
 
 enum class Verdict : std::uint8_t {
   kHolds,
@@ -34,10 +34,10 @@ struct Observation {
   int number = 0;  ///< 1 to 12, as in the thesis
   std::string statement;
   Verdict verdict = Verdict::kUnknown;
-  std::string reason;             ///< of kUnknown and kNotApplicable
-  std::vector<Figure> figures;    ///< that make it true or not
-  std::string consequence;        ///< what to do; empty: nothing follows
-  analysis::Location location{};  ///< that it is about; without a file: none
+  std::string reason;           ///< of kUnknown and kNotApplicable
+  std::vector<Figure> figures;  ///< that make it true or not
+  std::string consequence;      ///< what to do; empty: nothing follows
+  Location location{};          ///< that it is about; without a file: none
 };
 
 inline constexpr double kSaturated = 0.9;        ///< of the greatest throughput
@@ -48,6 +48,6 @@ inline constexpr double kSameThroughput = 1.02;  ///< a ratio below says that a 
 inline constexpr double kSameShare = 0.1;        ///< shares of the peak that differ by less may be equal
 
 /// All twelve, in order.
-std::vector<Observation> observe(const analysis::Profile& profile, const analysis::Outlook& outlook);
+std::vector<Observation> observe(const Profile& profile, const Outlook& outlook);
 
-}  // namespace ridgeline::observations
+}  // namespace ridgeline::analysis

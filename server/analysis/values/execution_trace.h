@@ -18,11 +18,11 @@ struct ExecutionNode {
   std::vector<std::uint64_t> after{};  ///< ids of those that it waits for
   std::uint64_t duration_us = 0;
   bool on_host = true;
-  communication::Kind kind = communication::Kind::kOther;  ///< of communication
-  std::string group{};                                     ///< of a collective, its name
-  std::uint64_t bytes = 0;                                 ///< of communication
-  int root = -1;                                           ///< of a collective; -1: none
-  int from = -1;                                           ///< of a message: ranks, and what tells it from others
+  jobs::CollectiveKind kind = jobs::CollectiveKind::kOther;  ///< of communication
+  std::string group{};                                       ///< of a collective, its name
+  std::uint64_t bytes = 0;                                   ///< of communication
+  int root = -1;                                             ///< of a collective; -1: none
+  int from = -1;                                             ///< of a message: ranks, and what tells it from others
   int to = -1;
   std::int64_t tag = 0;
   std::string line{};  ///< "train.py:22", as Ridgeline's own traces have it; empty: not known

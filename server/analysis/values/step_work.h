@@ -67,7 +67,7 @@ struct Padding {
   std::int64_t size = 0;
   std::int64_t padded = 0;  ///< that is predicted to take less time
   double ms = 0;            ///< of the step: the products that have the width
-  double saved_ms = 0;      ///< of those, predicted by hardware::best_padding; the others are its interval
+  double saved_ms = 0;      ///< of those, predicted by operations::best_padding; the others are its interval
   double saved_low_ms = 0;
   double saved_high_ms = 0;
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace ridgeline::budgets {
+namespace ridgeline::app {
 
 enum class Quantity : std::uint8_t {
   kTime,             ///< of an iteration, at most; ms
@@ -52,4 +52,4 @@ struct Finding {
   std::string measured;  ///< "135 ms (133 ms to 137 ms)"
 };
 
-}  // namespace ridgeline::budgets
+}  // namespace ridgeline::app

@@ -14,14 +14,14 @@
 #include "report/comparison.h"
 #include "report/units.h"
 
-namespace ridgeline::budgets {
+namespace ridgeline::app {
 
 namespace {
 
+using analysis::Bounds;
 using analysis::Profile;
-using compare::Bounds;
-using compare::RunFigure;
-using compare::RunFigures;
+using analysis::RunFigure;
+using analysis::RunFigures;
 
 constexpr const char* kBusy = "the machine was busy";
 constexpr double kNoMargin = 0;  // only the interval of a change is used
@@ -75,7 +75,7 @@ class Evaluation {
   Evaluation(const std::vector<Profile>& runs, const Profile* baseline, double alpha)
       : runs_(runs), baseline_(baseline), alpha_(alpha) {
     for (const Profile& run : runs) {
-      figures_.push_back(compare::figures_of(run));
+      figures_.push_back(analysis::figures_of(run));
     }
   }
 
@@ -112,8 +112,8 @@ class Evaluation {
   }
 
  private:
-  static std::vector<compare::Observation> observed(const std::vector<RunFigure>& figures) {
-    std::vector<compare::Observation> all;
+  static std::vector<analysis::ObservedRun> observed(const std::vector<RunFigure>& figures) {
+    std::vector<analysis::ObservedRun> all;
     for (const RunFigure& figure : figures) {
       if (figure.ms > 0) {
         all.push_back({figure.ms, figure.relative_error});
@@ -141,7 +141,7 @@ class Evaluation {
       return;
     }
     const auto times = observed(figures);
-    const auto mean = times.size() < figures.size() ? compare::MeanTime() : compare::mean_time(times, alpha_);
+    const auto mean = times.size() < figures.size() ? analysis::MeanTime() : analysis::mean_time(times, alpha_);
     const bool is_rate = finding.budget.quantity == Quantity::kThroughput;
     if (!mean.bounds || (is_rate && !runs_.back().batch_size_known)) {
       finding.measured = "too little was measured";
@@ -163,7 +163,7 @@ class Evaluation {
 
   /// `figures` may be empty.
   void judge_slowdown(const std::vector<RunFigure>& figures, Finding& finding) const {
-    const auto then = observed({compare::figures_of(*baseline_).step});
+    const auto then = observed({analysis::figures_of(*baseline_).step});
     const auto now = observed(figures);
     finding.verdict = Verdict::kUndecided;
     if (figures.empty() || baseline_->environment.others_used) {
@@ -174,7 +174,7 @@ class Evaluation {
       finding.measured = "too little was measured";
       return;
     }
-    const compare::TimeChange change = compare::time_change(then, now, false, alpha_, kNoMargin);
+    const analysis::TimeChange change = analysis::time_change(then, now, false, alpha_, kNoMargin);
     if (change.bounds) {
       finding.verdict = verdict_of(change.bounds->low, change.bounds->high, finding.budget.limit);
     }
@@ -265,4 +265,4 @@ bool fits(std::string_view pattern, std::string_view text) {
   return pattern.find_first_not_of('*', at) == std::string_view::npos;
 }
 
-}  // namespace ridgeline::budgets
+}  // namespace ridgeline::app

@@ -7,7 +7,7 @@
 #include "analysis/values/profile.h"
 #include "app/budgets/budget.h"
 
-namespace ridgeline::budgets {
+namespace ridgeline::app {
 
 /// `runs`: profiles of the entry file, one after the other; at least one. `baseline`: what its baseline is; null: none.
 ///
@@ -21,4 +21,4 @@ std::vector<Finding> evaluate(const EntryBudgets& entry, const std::vector<analy
 /// Whether all of `text` fits the pattern. Time |pattern| · |text| at worst.
 bool fits(std::string_view pattern, std::string_view text);
 
-}  // namespace ridgeline::budgets
+}  // namespace ridgeline::app

@@ -9,7 +9,7 @@
 #include "report/units.h"
 #include "report/wording.h"
 
-namespace ridgeline::budgets {
+namespace ridgeline::app {
 
 namespace {
 
@@ -128,4 +128,4 @@ std::string findings_github(const EntryFindings& entry, const std::string& file)
   return text;
 }
 
-}  // namespace ridgeline::budgets
+}  // namespace ridgeline::app

@@ -6,7 +6,7 @@
 
 #include "app/budgets/budget.h"
 
-namespace ridgeline::budgets {
+namespace ridgeline::app {
 
 /// What was found of an entry file.
 struct EntryFindings {
@@ -27,4 +27,4 @@ std::string findings_junit(const std::vector<EntryFindings>& entries);
 /// budget's line of `file`.
 std::string findings_github(const EntryFindings& entry, const std::string& file);
 
-}  // namespace ridgeline::budgets
+}  // namespace ridgeline::app

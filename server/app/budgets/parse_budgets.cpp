@@ -12,7 +12,7 @@
 #include "base/similarity.h"
 #include "base/toml.h"
 
-namespace ridgeline::budgets {
+namespace ridgeline::app {
 
 namespace {
 
@@ -181,4 +181,4 @@ base::Result<std::vector<EntryBudgets>> parse_budgets(std::string_view text, con
   }
 }
 
-}  // namespace ridgeline::budgets
+}  // namespace ridgeline::app

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-namespace ridgeline::budgets {
+namespace ridgeline::app {
 
 namespace {
 
@@ -61,4 +61,4 @@ base::Result<double> parse_quantity(std::string_view text, Quantity quantity) {
   return base::error("\"" + std::string(text) + "\" is not a number, from 0 on, with one of the units " + known);
 }
 
-}  // namespace ridgeline::budgets
+}  // namespace ridgeline::app

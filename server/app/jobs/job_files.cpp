@@ -6,12 +6,12 @@
 
 #include "base/file.h"
 
-namespace ridgeline::jobs {
+namespace ridgeline::app {
 
-communication::Job joined(std::vector<NamedJob> jobs) {
-  communication::Job all;
+jobs::Job joined(std::vector<NamedJob> jobs) {
+  jobs::Job all;
   for (NamedJob& one : jobs) {
-    communication::Job& job = one.job;
+    jobs::Job& job = one.job;
     if (all.command.empty()) {
       all.command = job.command;
     }
@@ -24,18 +24,18 @@ communication::Job joined(std::vector<NamedJob> jobs) {
     std::ranges::move(job.warnings, std::back_inserter(all.warnings));
     std::ranges::move(job.ranks, std::back_inserter(all.ranks));
   }
-  std::ranges::stable_sort(all.ranks, {}, [](const communication::JobRank& rank) { return rank.record.rank; });
+  std::ranges::stable_sort(all.ranks, {}, [](const jobs::JobRank& rank) { return rank.record.rank; });
   return all;
 }
 
-base::Result<communication::Job> read_jobs(const std::vector<std::string>& files) {
+base::Result<jobs::Job> read_jobs(const std::vector<std::string>& files) {
   std::vector<NamedJob> jobs;
   for (const std::string& file : files) {
     const auto bytes = base::read_text(file, kMostJobBytes);
     if (!bytes) {
       return bytes.error();
     }
-    auto job = communication::parse_job(*bytes);
+    auto job = jobs::parse_job(*bytes);
     if (!job) {
       return base::error(file + ": " + job.error().message());
     }
@@ -44,12 +44,12 @@ base::Result<communication::Job> read_jobs(const std::vector<std::string>& files
   return joined(std::move(jobs));
 }
 
-std::vector<communication::RankRecord> records_of(const communication::Job& job) {
-  std::vector<communication::RankRecord> records;
-  for (const communication::JobRank& rank : job.ranks) {
+std::vector<jobs::RankRecord> records_of(const jobs::Job& job) {
+  std::vector<jobs::RankRecord> records;
+  for (const jobs::JobRank& rank : job.ranks) {
     records.push_back(rank.record);
   }
   return records;
 }
 
-}  // namespace ridgeline::jobs
+}  // namespace ridgeline::app

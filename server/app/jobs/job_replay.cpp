@@ -13,16 +13,16 @@
 #include "jobs/replay/job_analysis.h"
 #include "report/job_report.h"
 
-namespace ridgeline::jobs {
+namespace ridgeline::app {
 
 namespace {
 
 /// Describes one part of the path, without its time.
-analysis::PathPart path_part(const cluster::JobGraph& job, const cluster::PathShare& share) {
+analysis::PathPart path_part(const jobs::JobGraph& job, const jobs::PathShare& share) {
   analysis::PathPart part;
   if (share.collective >= 0) {
-    const cluster::JobGraph::Collective& one = job.collectives[static_cast<std::size_t>(share.collective)];
-    part.collective = communication::kind_name(one.kind);
+    const jobs::JobGraph::Collective& one = job.collectives[static_cast<std::size_t>(share.collective)];
+    part.collective = jobs::kind_name(one.kind);
     if (one.bucket >= 0) {
       part.bucket = one.bucket;
     }
@@ -33,9 +33,9 @@ analysis::PathPart path_part(const cluster::JobGraph& job, const cluster::PathSh
   return part;
 }
 
-std::vector<analysis::PathPart> path_of(const cluster::Replay& replay, std::size_t steps) {
+std::vector<analysis::PathPart> path_of(const jobs::Replay& replay, std::size_t steps) {
   std::map<std::string, analysis::PathPart> parts;  // of the same name: one
-  for (const cluster::PathShare& share : cluster::critical_shares(replay.graph, replay.schedule)) {
+  for (const jobs::PathShare& share : jobs::critical_shares(replay.graph, replay.schedule)) {
     analysis::PathPart part = path_part(replay.graph, share);
     parts.try_emplace(report::path_part_text(part), part).first->second.ms += static_cast<double>(share.ns) / 1e6;
   }
@@ -51,9 +51,9 @@ std::vector<analysis::PathPart> path_of(const cluster::Replay& replay, std::size
 
 }  // namespace
 
-base::Result<std::vector<recording::Recording>> recordings_of(const communication::Job& job) {
+base::Result<std::vector<recording::Recording>> recordings_of(const jobs::Job& job) {
   std::vector<recording::Recording> recordings;
-  for (const communication::JobRank& rank : job.ranks) {
+  for (const jobs::JobRank& rank : job.ranks) {
     if (rank.recording == nullptr) {
       return base::error("traces of torch.profiler are not replayed together");
     }
@@ -66,20 +66,20 @@ base::Result<std::vector<recording::Recording>> recordings_of(const communicatio
   return recordings;
 }
 
-base::Result<Replayed> replayed(const cluster::RecordedJob& job) {
-  const auto replay = cluster::replay(job);
+base::Result<Replayed> replayed(const jobs::RecordedJob& job) {
+  const auto replay = jobs::replay(job);
   if (!replay) {
     return replay.error();
   }
   Replayed result;
-  result.replay = {job.steps.front(), job.steps.back(), cluster::median_step_ms(job.recorded_ns),
-                   cluster::median_step_ms(replay->step_ns), path_of(*replay, job.steps.size())};
-  for (const cluster::EqualRanks& rank : job.ranks) {
-    result.computing.push_back(cluster::thread_times(rank.graph, job.steps.size()));
+  result.replay = {job.steps.front(), job.steps.back(), jobs::median_step_ms(job.recorded_ns),
+                   jobs::median_step_ms(replay->step_ns), path_of(*replay, job.steps.size())};
+  for (const jobs::EqualRanks& rank : job.ranks) {
+    result.computing.push_back(jobs::thread_times(rank.graph, job.steps.size()));
   }
   return result;
 }
 
 std::string not_replayed(const base::Error& problem) { return "The job is not replayed: " + problem.message() + "."; }
 
-}  // namespace ridgeline::jobs
+}  // namespace ridgeline::app

@@ -10,10 +10,10 @@
 #include "jobs/replay/recorded_job.h"
 #include "protocol/recording.h"
 
-namespace ridgeline::jobs {
+namespace ridgeline::app {
 
 /// The recording of each rank. The error names the rank whose recording is damaged.
-base::Result<std::vector<recording::Recording>> recordings_of(const communication::Job& job);
+base::Result<std::vector<recording::Recording>> recordings_of(const jobs::Job& job);
 
 struct Replayed {
   analysis::JobReplay replay;
@@ -21,10 +21,10 @@ struct Replayed {
 };
 
 /// How long a step takes as the graph of the job says, next to what was recorded, and what decides it. Fails as
-/// cluster::replay() does. Pure.
-base::Result<Replayed> replayed(const cluster::RecordedJob& job);
+/// jobs::replay() does. Pure.
+base::Result<Replayed> replayed(const jobs::RecordedJob& job);
 
 /// A warning that there is none, and why.
 std::string not_replayed(const base::Error& problem);
 
-}  // namespace ridgeline::jobs
+}  // namespace ridgeline::app

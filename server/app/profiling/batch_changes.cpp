@@ -8,7 +8,7 @@
 
 #include "step/changes/change_table.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 namespace {
 
@@ -93,7 +93,7 @@ std::optional<analysis::MakeFit> make_fit(const analysis::WhatIf& answer, int ba
                          .warnings = answer.warnings};
   for (const ChangeAnswer& row : answer.changes) {
     const protocol::ChangeRequest change(row.change.begin() + 1, row.change.end());
-    FittingChange fitting{change, whatif::title_of(change), whatif::takes_of(change), row.reason, 0, {}, 0, false};
+    FittingChange fitting{change, step::title_of(change), step::takes_of(change), row.reason, 0, {}, 0, false};
     if (row.predicted.has_value() && row.predicted->peak_bytes.has_value()) {
       const double peak = std::max(0.0, static_cast<double>(*row.predicted->peak_bytes) + above);
       fitting.step_ms = row.predicted->step_ms;
@@ -110,4 +110,4 @@ std::optional<analysis::MakeFit> make_fit(const analysis::WhatIf& answer, int ba
   return made;
 }
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

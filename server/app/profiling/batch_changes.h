@@ -9,7 +9,7 @@
 #include "analysis/values/what_if.h"
 #include "protocol/experiment.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 /// The change to that batch size.
 protocol::ChangeRequest batch_size_change(int batch_size);
@@ -27,4 +27,4 @@ std::vector<protocol::ChangeRequest> fitting_requests(int batch_size);
 std::optional<analysis::MakeFit> make_fit(const analysis::WhatIf& answer, int batch_size, std::uint64_t limit_bytes,
                                           std::optional<double> fitted_peak_bytes);
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 namespace {
 
@@ -60,4 +60,4 @@ std::vector<analysis::CodePackage> imported_code(const std::vector<protocol::Nam
   return code;
 }
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

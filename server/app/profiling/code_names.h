@@ -8,7 +8,7 @@
 #include "analysis/values/profile.h"
 #include "protocol/worker_messages.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 /// Why a text cannot be the import name of a package, such as "transformers" or "torchvision.models", in a sentence
 /// without its end; empty when it can.
@@ -21,4 +21,4 @@ std::vector<std::string> normalised(std::vector<std::string> names);
 std::vector<analysis::CodePackage> imported_code(const std::vector<protocol::NamedPackage>& packages,
                                                  std::vector<std::string>& warnings);
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

@@ -9,7 +9,7 @@
 #include "app/profiling/source_text.h"
 #include "source/entry_point.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 namespace {
 
@@ -82,4 +82,4 @@ base::Result<void, RunFailure> check_entry(const Target& target, std::optional<s
   return failure;
 }
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

@@ -7,11 +7,11 @@
 #include "app/profiling/request.h"
 #include "base/result.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 /// Fails as `provider-missing` when the file certainly lacks a provider: running a whole training script would only
 /// tell the same, later. `text`: what an editor has open in place of the file; nothing: the file is read. What is
 /// uncertain, or cannot be read, is left to the run.
 base::Result<void, RunFailure> check_entry(const Target& target, std::optional<std::string> text);
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <system_error>
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 std::string free_entry_name(const std::string& folder) {
   std::string name = "entry.py";
@@ -16,4 +16,4 @@ std::string free_entry_name(const std::string& folder) {
   return name;
 }
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

@@ -16,7 +16,7 @@
 #include "worker/cache.h"
 #include "worker/machine.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 namespace {
 
@@ -138,4 +138,4 @@ ProfileLookup find_kept_profile(const ProfileRequest& request, const Target& tar
   return lookup;
 }
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

@@ -10,7 +10,7 @@
 #include "app/profiling/run.h"
 #include "store/profile_store.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 /// What a stored profile of the request has in common with it.
 store::ProfileKey key_of(const ProfileRequest& request, const Target& target);
@@ -41,4 +41,4 @@ ProfileLookup find_kept_profile(const ProfileRequest& request, const Target& tar
 
 std::int64_t seconds_since_1970();
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

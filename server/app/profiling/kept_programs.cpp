@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/json_problem.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 namespace {
 
@@ -88,9 +88,9 @@ std::vector<KeptProgram> with_programs(std::vector<KeptProgram> more, std::span<
   return more;
 }
 
-std::vector<efficiency::TimedProgram> timed_like(std::span<const KeptProgram> programs, int threads,
+std::vector<operations::TimedProgram> timed_like(std::span<const KeptProgram> programs, int threads,
                                                  const std::string& torch) {
-  std::vector<efficiency::TimedProgram> timed;
+  std::vector<operations::TimedProgram> timed;
   for (const KeptProgram& kept : programs) {
     if (kept.threads == threads && kept.torch == torch) {
       timed.push_back(kept.timed);
@@ -124,4 +124,4 @@ base::Result<void> keep_programs(const std::string& cache, std::vector<KeptProgr
   return {};
 }
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

@@ -8,13 +8,13 @@
 #include "base/result.h"
 #include "operations/work/own_programs.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 /// A program that was timed, and under which conditions.
 struct KeptProgram {
   int threads = 0;
   std::string torch;  ///< its version
-  efficiency::TimedProgram timed;
+  operations::TimedProgram timed;
   bool operator==(const KeptProgram&) const = default;
 };
 
@@ -29,7 +29,7 @@ base::Result<std::vector<KeptProgram>> parse_kept_programs(const std::string& te
 std::vector<KeptProgram> with_programs(std::vector<KeptProgram> more, std::span<const KeptProgram> kept);
 
 /// The programs that were timed with this number of threads and this version of torch. Pure.
-std::vector<efficiency::TimedProgram> timed_like(std::span<const KeptProgram> programs, int threads,
+std::vector<operations::TimedProgram> timed_like(std::span<const KeptProgram> programs, int threads,
                                                  const std::string& torch);
 
 /// The programs kept for this processor; none where there is no file. An error where it cannot be read.
@@ -38,4 +38,4 @@ base::Result<std::vector<KeptProgram>> kept_programs(const std::string& cache);
 /// Adds to what is kept of this processor. A file that cannot be read is replaced.
 base::Result<void> keep_programs(const std::string& cache, std::vector<KeptProgram> programs);
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

@@ -11,7 +11,7 @@
 #include "operations/device/device_file.h"
 #include "worker/machine.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 std::string device_path(const std::string& cache) {
   base::ContentHash identity;
@@ -24,22 +24,22 @@ std::string device_path(const std::string& cache) {
   return fmt::format("{}/devices/{}.json", cache, identity.text());
 }
 
-base::Result<hardware::Device> read_device(const std::string& path) {
+base::Result<operations::Device> read_device(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::string text(hardware::kMaxDeviceFileBytes + 1, '\0');
+  std::string text(operations::kMaxDeviceFileBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!file.is_open() || file.bad()) {
     return base::error(path + ": cannot be read; give a file that `ridgeline device --output` wrote");
   }
   text.resize(static_cast<std::size_t>(file.gcount()));
-  return hardware::parse_device(text, path);
+  return operations::parse_device(text, path);
 }
 
-base::Result<std::optional<hardware::Device>> kept_device(const std::string& cache) {
+base::Result<std::optional<operations::Device>> kept_device(const std::string& cache) {
   const std::string path = device_path(cache);
   std::error_code problem;
   if (!std::filesystem::exists(path, problem)) {
-    return std::optional<hardware::Device>();
+    return std::optional<operations::Device>();
   }
   auto device = read_device(path);
   if (!device) {
@@ -48,15 +48,15 @@ base::Result<std::optional<hardware::Device>> kept_device(const std::string& cac
   return std::optional(std::move(*device));
 }
 
-base::Result<void> keep_device(const std::string& cache, const hardware::Device& device) {
+base::Result<void> keep_device(const std::string& cache, const operations::Device& device) {
   const std::string path = device_path(cache);
   std::error_code problem;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), problem);
-  problem = base::write_atomically(path, hardware::device_json(device), base::FileAccess::kOwner);
+  problem = base::write_atomically(path, operations::device_json(device), base::FileAccess::kOwner);
   if (problem) {
     return base::error(path + ": cannot be written: " + problem.message());
   }
   return {};
 }
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

@@ -8,19 +8,19 @@
 #include "operations/work/recorded_operations.h"
 #include "operations/work/step_work.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 namespace {
 
-std::optional<hardware::Device> device_of(const analysis::Environment& environment,
-                                          const std::optional<hardware::Device>& processor) {
-  return environment.device == "cpu" ? processor : hardware::find_data_sheet(environment.device_name);
+std::optional<operations::Device> device_of(const analysis::Environment& environment,
+                                            const std::optional<operations::Device>& processor) {
+  return environment.device == "cpu" ? processor : operations::find_data_sheet(environment.device_name);
 }
 
 }  // namespace
 
-void add_work(analysis::Profile& profile, const std::optional<graph::Graph>& graph, const protocol::StepListed& listed,
-              const std::optional<hardware::Device>& processor, std::span<const KeptProgram> programs) {
+void add_work(analysis::Profile& profile, const std::optional<step::Graph>& graph, const protocol::StepListed& listed,
+              const std::optional<operations::Device>& processor, std::span<const KeptProgram> programs) {
   if (!listed.step.has_value() || !graph.has_value()) {
     profile.work.emplace().not_listed = listed.reason;
     return;
@@ -29,23 +29,23 @@ void add_work(analysis::Profile& profile, const std::optional<graph::Graph>& gra
   const auto device = device_of(profile.environment, processor);
   const bool on_cpu = profile.environment.device == "cpu";
   if (device.has_value()) {
-    const efficiency::BoundsOf bounds{*device, on_cpu ? profile.environment.threads : device->compute_units, on_cpu,
+    const operations::BoundsOf bounds{*device, on_cpu ? profile.environment.threads : device->compute_units, on_cpu,
                                       listed.tf32};
-    profile.work = efficiency::step_work(*graph, *listed.step, bare_ms, &bounds);
+    profile.work = operations::step_work(*graph, *listed.step, bare_ms, &bounds);
   } else {
-    profile.work = efficiency::step_work(*graph, *listed.step, bare_ms, nullptr);
+    profile.work = operations::step_work(*graph, *listed.step, bare_ms, nullptr);
   }
   if (on_cpu) {
-    profile.work->own_programs = efficiency::own_programs(
+    profile.work->own_programs = operations::own_programs(
         *profile.work, bare_ms, timed_like(programs, profile.environment.threads, profile.environment.torch));
   }
 }
 
-void add_recorded_work(analysis::Profile& profile, const graph::Graph& graph,
+void add_recorded_work(analysis::Profile& profile, const step::Graph& graph,
                        const std::optional<analysis::RecordedKeys>& keys) {
   protocol::StepListed listed;
   if (keys.has_value()) {
-    listed.step = efficiency::recorded_operations(graph, *keys);
+    listed.step = operations::recorded_operations(graph, *keys);
   } else {
     listed.reason =
         "the trace has no shapes of operations: torch.profiler records them with profile(record_shapes=True)";
@@ -53,4 +53,4 @@ void add_recorded_work(analysis::Profile& profile, const graph::Graph& graph,
   add_work(profile, graph, listed, std::nullopt);
 }
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

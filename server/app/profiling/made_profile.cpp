@@ -14,7 +14,7 @@
 #include "source/entry_point.h"
 #include "store/profile_store.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 namespace {
 
@@ -97,4 +97,4 @@ std::optional<MadeProfile> load_profile(const ProfileRequest& request, const Tar
   return made;
 }
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

@@ -15,7 +15,7 @@
 #include "protocol/worker_messages.h"
 #include "source/text.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 struct WhatIfBase;
 
@@ -50,4 +50,4 @@ MadeProfile keep_with_texts(ProfileRun run, const ProfileRequest& request, const
 /// wait.
 std::optional<MadeProfile> load_profile(const ProfileRequest& request, const Target& target);
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

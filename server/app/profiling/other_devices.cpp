@@ -15,13 +15,13 @@
 #include "operations/estimators/estimator_file.h"
 #include "operations/table/time_csv.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 namespace {
 
-using estimate::Estimators;
-using estimate::ListedStep;
-using hardware::DeviceKind;
+using operations::DeviceKind;
+using operations::Estimators;
+using operations::ListedStep;
 using operations::ListedTime;
 
 constexpr int kMostBatchSize = 1 << 24;
@@ -29,7 +29,7 @@ constexpr int kMostBatchSize = 1 << 24;
 /// What the table knows on a device that it names, by step and operation.
 struct TimesOn {
   std::string name;
-  std::optional<hardware::Device> sheet;
+  std::optional<operations::Device> sheet;
   std::vector<std::vector<std::optional<ListedTime>>> times{};
 };
 
@@ -77,7 +77,7 @@ ListedStep listed_for(const ListedStep& on_gpu, DeviceKind kind) {
   }
   ListedStep step = on_gpu;
   step.operations.clear();
-  for (const estimate::CountedOperation& operation : on_gpu.operations) {
+  for (const operations::CountedOperation& operation : on_gpu.operations) {
     step.operations.emplace_back(operations::key_on(operation.key, "cpu"), operation.count, operation.recorded_ns);
   }
   return step;
@@ -85,13 +85,13 @@ ListedStep listed_for(const ListedStep& on_gpu, DeviceKind kind) {
 
 std::vector<std::string> keys_of(const ListedStep& step) {
   std::vector<std::string> keys;
-  for (const estimate::CountedOperation& operation : step.operations) {
+  for (const operations::CountedOperation& operation : step.operations) {
     keys.push_back(operation.key);
   }
   return keys;
 }
 
-bool is_name_of(const TimesOn& times, const hardware::Device& device) {
+bool is_name_of(const TimesOn& times, const operations::Device& device) {
   return times.name == device.name || (times.sheet && times.sheet->name == device.name);
 }
 
@@ -103,7 +103,7 @@ base::Result<KnownSteps> known_steps(std::vector<ListedStep> steps, DeviceKind k
     return names.error();
   }
   for (const std::string& name : *names) {
-    TimesOn on{name, hardware::find_data_sheet(name)};
+    TimesOn on{name, operations::find_data_sheet(name)};
     const bool is_asked =
         std::ranges::any_of(devices, [&](const NamedDevice& one) { return is_name_of(on, one.device); });
     if (!is_asked && !(on.sheet && kind == DeviceKind::kGpu)) {
@@ -122,9 +122,9 @@ base::Result<KnownSteps> known_steps(std::vector<ListedStep> steps, DeviceKind k
 }
 
 /// What the trace knows of an operation.
-void add_recorded(estimate::KnownOfStep& known, std::size_t operation, const ListedStep& step,
-                  const hardware::Device& device) {
-  const estimate::RecordedOn& on = *step.recorded_on;
+void add_recorded(operations::KnownOfStep& known, std::size_t operation, const ListedStep& step,
+                  const operations::Device& device) {
+  const operations::RecordedOn& on = *step.recorded_on;
   const double ns = step.operations[operation].recorded_ns;
   if (on.device.name == device.name) {
     known.measured[operation] =
@@ -135,10 +135,10 @@ void add_recorded(estimate::KnownOfStep& known, std::size_t operation, const Lis
 }
 
 /// The known times of a step's operations on a device, and elsewhere.
-estimate::KnownOfStep known_of(const KnownSteps& all, std::size_t step, const hardware::Device& device) {
+operations::KnownOfStep known_of(const KnownSteps& all, std::size_t step, const operations::Device& device) {
   const std::size_t operations = all.steps[step].operations.size();
-  estimate::KnownOfStep known{std::vector<std::optional<ListedTime>>(operations),
-                              std::vector<std::vector<estimate::TimeElsewhere>>(operations)};
+  operations::KnownOfStep known{std::vector<std::optional<ListedTime>>(operations),
+                                std::vector<std::vector<operations::TimeElsewhere>>(operations)};
   for (std::size_t i = 0; i < operations && all.steps[step].recorded_on; ++i) {
     add_recorded(known, i, all.steps[step], device);
   }
@@ -160,7 +160,7 @@ estimate::KnownOfStep known_of(const KnownSteps& all, std::size_t step, const ha
 const Estimators* find_estimators(const std::vector<Estimators>& all, const std::string& name) {
   const auto found = std::ranges::find_if(all, [&](const Estimators& one) {
     return one.devices.empty() == !name.empty() &&
-           (name.empty() || hardware::names_device(one.conditions.device, name));
+           (name.empty() || operations::names_device(one.conditions.device, name));
   });
   return found == all.end() ? nullptr : &*found;
 }
@@ -168,11 +168,11 @@ const Estimators* find_estimators(const std::vector<Estimators>& all, const std:
 report::OtherDevice on_device(const NamedDevice& one, const KnownSteps& all,
                               const std::vector<Estimators>& estimators) {
   report::OtherDevice predicted{one.device.name, one.origin, one.price_per_hour, {}};
-  const estimate::StepEstimators own{find_estimators(estimators, one.device.name), find_estimators(estimators, "")};
+  const operations::StepEstimators own{find_estimators(estimators, one.device.name), find_estimators(estimators, "")};
   for (std::size_t i = 0; i < all.steps.size(); ++i) {
-    predicted.steps.push_back(estimate::step_on_device(all.steps[i], one.device, known_of(all, i, one.device), own));
+    predicted.steps.push_back(operations::step_on_device(all.steps[i], one.device, known_of(all, i, one.device), own));
   }
-  std::ranges::sort(predicted.steps, {}, &estimate::StepOnDevice::batch_size);
+  std::ranges::sort(predicted.steps, {}, &operations::StepOnDevice::batch_size);
   return predicted;
 }
 
@@ -181,10 +181,10 @@ report::OtherDevice on_device(const NamedDevice& one, const KnownSteps& all,
 base::Result<NamedDevice> named_device(const std::string& name) {
   std::error_code problem;
   if (!std::filesystem::is_regular_file(name, problem)) {
-    if (auto sheet = hardware::find_data_sheet(name)) {
+    if (auto sheet = operations::find_data_sheet(name)) {
       return NamedDevice{std::move(*sheet), "data sheet"};
     }
-    return base::error("No device is called " + name + ". Name one of " + hardware::data_sheet_names() +
+    return base::error("No device is called " + name + ". Name one of " + operations::data_sheet_names() +
                        ", or a file that describes one (ridgeline device --help).");
   }
   auto device = read_device(name);
@@ -209,7 +209,7 @@ std::vector<DevicesOfKind> by_kind(const std::vector<NamedDevice>& devices) {
 
 std::vector<NamedDevice> all_data_sheets() {
   std::vector<NamedDevice> all;
-  for (const hardware::Device& device : hardware::data_sheets()) {
+  for (const operations::Device& device : operations::data_sheets()) {
     all.push_back({device, "data sheet"});
   }
   return all;
@@ -223,8 +223,8 @@ base::Result<std::vector<Estimators>> kept_estimators(const std::string& cache) 
   if (!std::filesystem::exists(path, problem)) {
     return std::vector<Estimators>();
   }
-  const auto text = base::read_text(path, estimate::kMaxEstimatorBytes);
-  return text ? estimate::parse_estimators(*text, path) : base::Result<std::vector<Estimators>>(text.error());
+  const auto text = base::read_text(path, operations::kMaxEstimatorBytes);
+  return text ? operations::parse_estimators(*text, path) : base::Result<std::vector<Estimators>>(text.error());
 }
 
 std::vector<protocol::ChangeRequest> larger_batches(int batch_size) {
@@ -273,4 +273,4 @@ base::Result<std::vector<report::OtherDevice>> on_devices(const ListedStep& reco
                      estimators);
 }
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

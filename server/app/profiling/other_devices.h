@@ -14,10 +14,10 @@
 #include "protocol/experiment.h"
 #include "report/other_devices.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 struct NamedDevice {
-  hardware::Device device;
+  operations::Device device;
   std::string origin;                      ///< of the description: "data sheet", or a file's name
   std::optional<double> price_per_hour{};  ///< in the user's currency
 };
@@ -37,7 +37,7 @@ std::vector<DevicesOfKind> by_kind(const std::vector<NamedDevice>& devices);
 std::vector<NamedDevice> all_data_sheets();
 
 /// What `ridgeline operations train` has kept in the cache folder; empty: nothing.
-base::Result<std::vector<estimate::Estimators>> kept_estimators(const std::string& cache);
+base::Result<std::vector<operations::Estimators>> kept_estimators(const std::string& cache);
 std::string kept_estimators_path(const std::string& cache);
 
 /// The changes whose steps are listed beside the entry's own: two, four and eight times its batch size.
@@ -48,11 +48,11 @@ std::vector<protocol::ChangeRequest> larger_batches(int batch_size);
 base::Result<std::vector<report::OtherDevice>> on_devices(const std::vector<protocol::Captured>& captured,
                                                           const std::vector<NamedDevice>& devices,
                                                           operations::OperationTable& table,
-                                                          const std::vector<estimate::Estimators>& estimators);
+                                                          const std::vector<operations::Estimators>& estimators);
 /// The same of a step that a trace has, listed for a GPU: on the device that it was recorded on, the recorded time.
-base::Result<std::vector<report::OtherDevice>> on_devices(const estimate::ListedStep& recorded,
+base::Result<std::vector<report::OtherDevice>> on_devices(const operations::ListedStep& recorded,
                                                           const std::vector<NamedDevice>& devices,
                                                           operations::OperationTable& table,
-                                                          const std::vector<estimate::Estimators>& estimators);
+                                                          const std::vector<operations::Estimators>& estimators);
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

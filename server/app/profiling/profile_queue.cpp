@@ -12,7 +12,7 @@
 #include "app/profiling/size_chooser.h"
 #include "app/profiling/trial.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 namespace asio = boost::asio;
 using protocol::FailureKind;
@@ -378,4 +378,4 @@ void ProfileQueue::finish_experiment(Job& job, ExperimentOutcome outcome) {
   }
 }
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

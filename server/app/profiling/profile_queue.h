@@ -20,7 +20,7 @@
 #include "base/task.h"
 #include "worker/worker.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 /// What a job asks and reports while it waits and runs, on the loop.
 struct JobEvents {
@@ -92,4 +92,4 @@ class ProfileQueue {
   base::Lifetime lifetime_;
 };
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

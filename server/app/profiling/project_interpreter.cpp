@@ -6,7 +6,7 @@
 
 #include "worker/interpreter.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 namespace {
 
@@ -67,4 +67,4 @@ std::string interpreter_with_missing_module(const protocol::Failure& failure, co
   return {};
 }
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

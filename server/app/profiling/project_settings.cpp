@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/toml.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 namespace {
 
@@ -56,4 +56,4 @@ base::Result<ProjectSettings> project_settings(const std::string& project_root) 
   return text ? parse_project_settings(*text, path) : base::Result<ProjectSettings>(text.error());
 }
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 struct ProjectSettings {
   std::optional<double> co2_g_per_kwh{};  ///< of the electricity
@@ -19,4 +19,4 @@ base::Result<ProjectSettings> parse_project_settings(std::string_view text, cons
 /// The settings of the project's folder; empty without a pyproject.toml.
 base::Result<ProjectSettings> project_settings(const std::string& project_root);
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 namespace {
 
@@ -94,4 +94,4 @@ void add_line_texts(analysis::Profile& profile, const std::vector<protocol::Sour
   }
 }
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

@@ -8,7 +8,7 @@
 #include "protocol/worker_messages.h"
 #include "store/fingerprint.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 /// Where a file that the profile names is; absolute.
 std::string path_of(const std::string& file, const analysis::Profile& profile);
@@ -32,4 +32,4 @@ RanSources ran_sources(const analysis::Profile& profile, const std::vector<proto
 /// Sets the text of every line of the profile that `texts` have. Pure.
 void add_line_texts(analysis::Profile& profile, const std::vector<protocol::SourceText>& texts);
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

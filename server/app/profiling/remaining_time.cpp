@@ -9,7 +9,7 @@
 #include "app/profiling/kept_profiles.h"
 #include "store/profile_store.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 namespace {
 
@@ -73,4 +73,4 @@ std::optional<std::chrono::duration<double>> RemainingTime::elapsed(Clock::time_
   return began_.has_value() ? std::optional<std::chrono::duration<double>>(now - *began_) : std::nullopt;
 }
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

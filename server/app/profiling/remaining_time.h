@@ -8,7 +8,7 @@
 #include "app/profiling/request.h"
 #include "protocol/worker_messages.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 struct LastDuration {
   std::optional<double> seconds;  ///< nothing: it is unknown
@@ -45,4 +45,4 @@ class RemainingTime {
   double shown_ = 0;  ///< the last fraction
 };
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

@@ -8,7 +8,7 @@
 
 #include "worker/cache.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 namespace {
 
@@ -82,4 +82,4 @@ base::Result<Target, RunFailure> find_target(const ProfileRequest& request) {
   return target;
 }
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

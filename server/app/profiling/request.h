@@ -11,7 +11,7 @@
 #include "protocol/worker_messages.h"
 #include "worker/interpreter.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 struct ProfileRequest {
   std::string entry;                ///< as the user wrote it
@@ -54,4 +54,4 @@ std::string entry_problem(const std::string& path);
 /// The entry file, the project, the interpreter and the cache; or which of them is missing. Starts nothing.
 base::Result<Target, RunFailure> find_target(const ProfileRequest& request);
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

@@ -20,7 +20,7 @@
 #include "worker/machine.h"
 #include "worker/versions.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 namespace {
 
@@ -201,7 +201,7 @@ base::Result<ProfileRun, RunFailure> analyse_run(worker::Finished finished, cons
   }
   add_warnings(input, output, plan);
   analysis::Profile profile = analysis::build_profile(input);
-  const std::optional<graph::Graph> graph = whatif::add_schedule(profile, input);
+  const std::optional<step::Graph> graph = step::add_schedule(profile, input);
   if (output.listed.has_value()) {
     add_work(profile, graph, *output.listed, plan.processor, plan.programs);
   }
@@ -215,4 +215,4 @@ base::Result<ProfileRun, RunFailure> analyse_run(worker::Finished finished, cons
                     {std::move(*own), std::move(input.scope)}};
 }
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

@@ -18,7 +18,7 @@
 #include "store/fingerprint.h"
 #include "worker/worker.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 /// A requested run, with what is known of the machine at its start.
 struct PlannedRun {
@@ -27,12 +27,12 @@ struct PlannedRun {
   std::uint64_t capacity_bytes = 0;
   std::optional<double> co2_g_per_kwh{};  ///< as in ProfileRequest
   ProjectSettings settings{};
-  std::string settings_problem;               ///< why there are none; mostly empty
-  std::optional<hardware::Device> processor;  ///< as `ridgeline device` measured it; absent where it did not
-  std::string processor_problem;              ///< why what it measured cannot be read; mostly empty
-  std::vector<KeptProgram> programs{};        ///< of one's own that were timed on this processor
-  std::string programs_problem{};             ///< why these cannot be read; mostly empty
-  store::Moment began;                        ///< when the plan was made: before anything of the user's was read
+  std::string settings_problem;                 ///< why there are none; mostly empty
+  std::optional<operations::Device> processor;  ///< as `ridgeline device` measured it; absent where it did not
+  std::string processor_problem;                ///< why what it measured cannot be read; mostly empty
+  std::vector<KeptProgram> programs{};          ///< of one's own that were timed on this processor
+  std::string programs_problem{};               ///< why these cannot be read; mostly empty
+  store::Moment began;                          ///< when the plan was made: before anything of the user's was read
 };
 
 /// A profile, and what is needed to know later whether it is up to date.
@@ -59,4 +59,4 @@ PlannedRun plan_run(const ProfileRequest& request, const Target& target);
 /// Parses and analyses what the worker measured. Takes long where recordings are large; touches nothing else.
 base::Result<ProfileRun, RunFailure> analyse_run(worker::Finished finished, const PlannedRun& plan);
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

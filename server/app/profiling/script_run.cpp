@@ -12,7 +12,7 @@
 #include "worker/machine.h"
 #include "worker/process.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 namespace {
 
@@ -149,4 +149,4 @@ std::string command_line(const std::vector<std::string>& command) {
   return line;
 }
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "worker/job.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 struct ScriptRequest {
   ProfileRequest place;              ///< of which interpreter, device, project root and time budget are used
@@ -47,4 +47,4 @@ ProfileOutcome make_script_profile(worker::JobEnd end, const worker::JobOptions&
 /// The command as a shell would read it, for the user.
 std::string command_line(const std::vector<std::string>& command);
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

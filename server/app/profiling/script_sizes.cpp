@@ -12,7 +12,7 @@
 #include "app/profiling/run.h"
 #include "worker/guard/report.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 namespace {
 
@@ -61,7 +61,7 @@ protocol::Failure skipped(FailureKind kind, int size, const std::string& message
 }
 
 /// What a run did without, which may be why it failed; else empty.
-std::string kept_from(const guard::Report& guard) {
+std::string kept_from(const worker::Report& guard) {
   std::string text;
   if (!guard.refused.empty()) {
     text += " It was kept from writing " + guard.refused + ": see --allow-writes.";
@@ -83,7 +83,7 @@ protocol::Failure why_nothing(const worker::JobEnd& end, int size) {
 }
 
 /// Why the command cannot be run again without changing files; empty where it can.
-std::string write_obstacle(const guard::Report& guard) {
+std::string write_obstacle(const worker::Report& guard) {
   if (!guard.unavailable.empty()) {
     return "nothing here can keep the script from writing its files again: " + guard.unavailable +
            ". Add --allow-writes to run it all the same.";
@@ -192,4 +192,4 @@ void sample_sizes(worker::JobEnd& first, worker::JobOptions options, const Sizes
   }
 }
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

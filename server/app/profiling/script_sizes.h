@@ -9,7 +9,7 @@
 #include "protocol/worker_messages.h"
 #include "worker/job.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 struct SizesRequest {
   std::vector<int> sizes;     ///< of a training step; empty: half, one and a half times, and twice the script's own
@@ -34,4 +34,4 @@ using RunJob = std::function<base::Result<worker::JobEnd, protocol::Failure>(con
 void sample_sizes(worker::JobEnd& first, worker::JobOptions options, const SizesRequest& request, const RunJob& run_job,
                   const std::function<void(const std::string&)>& note);
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

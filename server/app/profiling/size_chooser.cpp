@@ -13,7 +13,7 @@
 #include "analysis/time/time_sample.h"
 #include "protocol/recording.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 namespace {
 
@@ -77,4 +77,4 @@ std::function<std::vector<int>(const worker::ChoiceAsked&)> chooser_of(const Pla
   return [chooser = std::make_shared<SizeChooser>()](const worker::ChoiceAsked& asked) { return (*chooser)(asked); };
 }
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

@@ -8,7 +8,7 @@
 #include "app/profiling/run.h"
 #include "worker/worker.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 /// Recordings that are larger than this together are not parsed: the runner does not wait so long.
 inline constexpr std::size_t kMaxParsedBytes = std::size_t{128} << 20U;
@@ -18,4 +18,4 @@ inline constexpr std::size_t kMaxParsedBytes = std::size_t{128} << 20U;
 /// are run. Calls must not overlap.
 std::function<std::vector<int>(const worker::ChoiceAsked&)> chooser_of(const PlannedRun& plan);
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

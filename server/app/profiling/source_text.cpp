@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 namespace {
 
@@ -42,4 +42,4 @@ std::vector<protocol::SourceText> unsaved_of(std::vector<protocol::SourceText> t
   return as_overlay(std::move(texts));
 }
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

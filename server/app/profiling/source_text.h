@@ -7,7 +7,7 @@
 
 #include "protocol/worker_messages.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 /// The text of a file; absent when it cannot be read, or is larger than any source file.
 std::optional<std::string> text_of(const std::string& path);
@@ -17,4 +17,4 @@ std::vector<protocol::SourceText> as_overlay(std::vector<protocol::SourceText> t
 /// Those of `texts` that differ from their files, as many as an overlay may hold.
 std::vector<protocol::SourceText> unsaved_of(std::vector<protocol::SourceText> texts);
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

@@ -11,7 +11,7 @@
 #include "analysis/prediction/trial.h"
 #include "app/profiling/kept_profiles.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 namespace {
 
@@ -65,4 +65,4 @@ ProfileOutcome make_trial(worker::Finished finished, const ProfileRequest& reque
                      held.library_lines, held.what_if};
 }
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

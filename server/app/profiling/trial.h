@@ -5,7 +5,7 @@
 #include "app/profiling/request.h"
 #include "app/profiling/run.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 /// A short run of the profile's own batch size and of another. `settings`: interpreter, device and limits as for a
 /// profile; the overlay has to make the texts those that were profiled.
@@ -17,4 +17,4 @@ ProfileRequest trial_request(ProfileRequest settings, const analysis::Profile& p
 ProfileOutcome make_trial(worker::Finished finished, const ProfileRequest& request, const Target& target,
                           const PlannedRun& plan, const MadeProfile& held);
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

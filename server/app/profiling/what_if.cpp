@@ -16,7 +16,7 @@
 #include "step/changes/predict_change.h"
 #include "step/graph/from_recording.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 namespace {
 
@@ -82,20 +82,20 @@ double gain(const analysis::ChangeAnswer& answer) {
 
 analysis::ChangeAnswer row_of(const protocol::ChangeRequest& change) {
   return {.change = change,
-          .title = whatif::title_of(change),
-          .takes = whatif::takes_of(change),
+          .title = step::title_of(change),
+          .takes = step::takes_of(change),
           .reason = {},
-          .can_be_tried = whatif::parts_of(change).graph.empty()};
+          .can_be_tried = step::parts_of(change).graph.empty()};
 }
 
-base::Result<whatif::GraphBasis> basis_on_graph(const WhatIfBase& base) {
+base::Result<step::GraphBasis> basis_on_graph(const WhatIfBase& base) {
   const auto peak = base.peak_known ? std::optional(base.answer.peak_bytes) : std::nullopt;
-  auto basis = whatif::graph_basis(base.graph, base.step_ms, base.facts, peak);
+  auto basis = step::graph_basis(base.graph, base.step_ms, base.facts, peak);
   if (basis) {
     basis->noise = base.noise;
-    for (const graph::Graph& other : base.other_steps) {
+    for (const step::Graph& other : base.other_steps) {
       const double ms = static_cast<double>(other.recorded_ns) / kNsPerMs;
-      if (auto step = whatif::graph_basis(other, ms, base.facts, std::nullopt); step && ms > 0) {
+      if (auto step = step::graph_basis(other, ms, base.facts, std::nullopt); step && ms > 0) {
         basis->others.push_back(std::move(*step));
       }
     }
@@ -104,40 +104,40 @@ base::Result<whatif::GraphBasis> basis_on_graph(const WhatIfBase& base) {
 }
 
 /// `unchanged` and `known` outlive it; null: it was not captured.
-base::Result<whatif::ChangeBasis> basis_of(const WhatIfBase& base, const protocol::Captured* unchanged,
-                                           const whatif::TimeAlone& alone, const KnownTimes& known) {
+base::Result<step::ChangeBasis> basis_of(const WhatIfBase& base, const protocol::Captured* unchanged,
+                                         const step::TimeAlone& alone, const KnownTimes& known) {
   if (unchanged == nullptr || !unchanged->step.has_value()) {
     return base::error("its operations are not known");
   }
-  whatif::Baseline baseline{base.step_ms,           base.answer.peak_bytes, {},
-                            base.answer.batch_size, peak_alone(known),      base.noise};
+  step::Baseline baseline{base.step_ms,           base.answer.peak_bytes, {},
+                          base.answer.batch_size, peak_alone(known),      base.noise};
   if (memory_problem(base).empty()) {
-    baseline.captured_peak_bytes = whatif::peaks_of(*unchanged, baseline.peak_alone);
+    baseline.captured_peak_bytes = step::peaks_of(*unchanged, baseline.peak_alone);
   }
-  return whatif::change_basis(base.graph, *unchanged->step, baseline, alone);
+  return step::change_basis(base.graph, *unchanged->step, baseline, alone);
 }
 
 /// What the runner changes, and then, where there is a `graph`, the changes of the graph.
-base::Result<analysis::PredictedChange> predict(const whatif::ChangeBasis& basis, const whatif::GraphBasis* graph,
+base::Result<analysis::PredictedChange> predict(const step::ChangeBasis& basis, const step::GraphBasis* graph,
                                                 const protocol::ChangeRequest& change,
-                                                const protocol::Captured& captured, const whatif::TimeAlone& alone,
-                                                const whatif::UserChanges& user) {
-  const auto step = whatif::predict_step(basis, captured, alone);
+                                                const protocol::Captured& captured, const step::TimeAlone& alone,
+                                                const step::UserChanges& user) {
+  const auto step = step::predict_step(basis, captured, alone);
   if (!step) {
     return step.error();
   }
   if (graph == nullptr) {
     return step->predicted;
   }
-  const whatif::RequestParts parts = whatif::parts_of(change);
+  const step::RequestParts parts = step::parts_of(change);
   const bool keeps_parameters = std::ranges::all_of(
-      parts.runner, [](const std::string& one) { return whatif::find_change(one)->keeps_parameters; });
-  return whatif::predict_on_graph(whatif::after_runner(*graph, *step, keeps_parameters), parts.graph, user);
+      parts.runner, [](const std::string& one) { return step::find_change(one)->keeps_parameters; });
+  return step::predict_on_graph(step::after_runner(*graph, *step, keeps_parameters), parts.graph, user);
 }
 
 }  // namespace
 
-whatif::PeakAlone peak_alone(const KnownTimes& known) {
+step::PeakAlone peak_alone(const KnownTimes& known) {
   const auto lacks_memory = [](const auto& one) {
     const operations::OperationTime& time = one.second;
     return !time.peak_bytes.has_value() && (time.reason.empty() || time.reason == kNoTime);
@@ -334,7 +334,7 @@ WhatIfBase what_if_base(const analysis::Profile& profile, const recording::Recor
   WhatIfBase base;
   base.step_ms = profile.iteration.ms.value;
   base.noise = noise_of(profile.iteration.ms);
-  base.graph = graph::graph_of(recording, scope, base.step_ms * kNsPerMs);
+  base.graph = step::graph_of(recording, scope, base.step_ms * kNsPerMs);
   base.peak_known = profile.peak_known && profile.peak_bytes > 0;
   if (base.peak_known) {
     const auto bytes = [&](analysis::Category category) {
@@ -356,12 +356,12 @@ WhatIfBase what_if_base(const analysis::Profile& profile, const recording::Recor
 
 analysis::WhatIf answer_what_if(const WhatIfBase& base, const std::vector<protocol::ChangeRequest>& changes,
                                 const std::vector<protocol::Captured>& captured, const KnownTimes& known,
-                                const whatif::UserChanges& user) {
+                                const step::UserChanges& user) {
   analysis::WhatIf answer = base.answer;
-  const whatif::TimeAlone alone = [&](const std::string& key) -> std::optional<whatif::AloneTime> {
+  const step::TimeAlone alone = [&](const std::string& key) -> std::optional<step::AloneTime> {
     const auto found = known.find(key);
     return found != known.end() && found->second.reason.empty()
-               ? std::optional(whatif::AloneTime{likely_ns(found->second), found->second.disturbed})
+               ? std::optional(step::AloneTime{likely_ns(found->second), found->second.disturbed})
                : std::nullopt;
   };
   const auto basis = basis_of(base, find(captured, 0), alone, known);
@@ -369,7 +369,7 @@ analysis::WhatIf answer_what_if(const WhatIfBase& base, const std::vector<protoc
   for (std::size_t i = 0; i < changes.size(); ++i) {
     analysis::ChangeAnswer row = row_of(changes[i]);
     const protocol::Captured* changed = find(captured, i + 1);
-    const bool by_rule = !whatif::parts_of(changes[i]).graph.empty();
+    const bool by_rule = !step::parts_of(changes[i]).graph.empty();
     if (changed == nullptr || !basis || (by_rule && !graph)) {
       row.reason = !basis ? basis.error().message() : !graph ? graph.error().message() : "its operations are not known";
     } else if (!changed->reason.empty()) {
@@ -393,11 +393,11 @@ analysis::WhatIf answer_what_if(const WhatIfBase& base, const std::vector<protoc
 
 std::vector<analysis::ChangeAnswer> answers_on_graph(const WhatIfBase& base,
                                                      const std::vector<protocol::ChangeRequest>& changes,
-                                                     const whatif::UserChanges& user) {
+                                                     const step::UserChanges& user) {
   const auto basis = basis_on_graph(base);
   std::vector<analysis::ChangeAnswer> answers;
   for (const protocol::ChangeRequest& change : changes) {
-    answers.push_back(basis ? whatif::answer_on_graph(*basis, change, user) : row_of(change));
+    answers.push_back(basis ? step::answer_on_graph(*basis, change, user) : row_of(change));
     if (!basis) {
       answers.back().reason = basis.error().message();
     }
@@ -407,13 +407,13 @@ std::vector<analysis::ChangeAnswer> answers_on_graph(const WhatIfBase& base,
 
 void judge_predictions(analysis::WhatIf& answer) {
   for (analysis::ChangeAnswer& row : answer.changes) {
-    const whatif::RequestParts parts = whatif::parts_of(row.change);
+    const step::RequestParts parts = step::parts_of(row.change);
     if (!row.predicted.has_value() || parts.runner.empty()) {
       continue;
     }
     analysis::PredictedChange& predicted = *row.predicted;
     predicted.uncalibrated = predicted.speed_up;
-    predicted.speed_up = whatif::calibrated(predicted.speed_up, parts.runner, predicted.measured_share);
+    predicted.speed_up = step::calibrated(predicted.speed_up, parts.runner, predicted.measured_share);
     const auto [value, low, high] = predicted.speed_up;
     if (predicted.measured_share < kLeastMeasured) {
       row.not_predicted =
@@ -421,8 +421,8 @@ void judge_predictions(analysis::WhatIf& answer) {
     } else if (high > kWidestInterval * low) {
       row.not_predicted = fmt::format("what was recorded and timed varies too much: {:.2f}× to {:.2f}×", low, high);
     } else {
-      answer.calibration_models = whatif::calibration_models();
-      answer.calibration_level = whatif::calibrated_level();
+      answer.calibration_models = step::calibration_models();
+      answer.calibration_level = step::calibrated_level();
       continue;
     }
     row.peak_bytes = predicted.peak_bytes;
@@ -458,7 +458,7 @@ void add_trials(analysis::WhatIf& answer, const std::vector<protocol::ChangeRequ
       continue;
     }
     if (trial.reason.empty()) {
-      row->tried = whatif::describe_trial(trial);
+      row->tried = step::describe_trial(trial);
       if (!trial.together_because.empty()) {
         answer.warnings.push_back(row->title +
                                   " was tried in one process, where a step reuses memory that it would otherwise get "
@@ -478,4 +478,4 @@ void sort_by_gain(analysis::WhatIf& answer) {
   });
 }
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

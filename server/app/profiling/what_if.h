@@ -22,7 +22,7 @@
 #include "step/graph/graph.h"
 #include "worker/run_inbox.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 
 /// The spec of an experiment on the entry point of a profile.
 PlannedRun plan_experiment(const ProfileRequest& request, const Target& target, protocol::Experiment experiment);
@@ -42,7 +42,7 @@ using KnownTimes = std::map<std::string, operations::OperationTime, std::less<>>
 
 /// `known` outlives it. Empty where operations that can be run alone come without memory, as in tables of others or
 /// where the time for measuring did not suffice: one step's operations would be compared with another's.
-whatif::PeakAlone peak_alone(const KnownTimes& known);
+step::PeakAlone peak_alone(const KnownTimes& known);
 
 /// The operations of captured steps, each once.
 std::vector<std::string> operations_of(const std::vector<protocol::Captured>& captured);
@@ -93,14 +93,14 @@ bool is_lasting(const operations::OperationTime& time);
 /// The unchanged step, for predictions: from a profile that was made just now.
 struct WhatIfBase {
   analysis::WhatIf answer;  ///< without changes
-  graph::Graph graph;
+  step::Graph graph;
   double step_ms = 0;
   bool on_host = true;  ///< the step, and so its memory, which no allocator reserves in advance
-  whatif::StepFacts facts{};
+  step::StepFacts facts{};
   bool peak_known = true;
-  bool is_compiled = false;                 ///< in parts, by torch.compile: memory of a changed step is not predicted
-  double noise = 0;                         ///< whatif::Baseline::noise, GraphBasis::noise
-  std::vector<graph::Graph> other_steps{};  ///< as recorded: whatif::GraphBasis::others
+  bool is_compiled = false;                ///< in parts, by torch.compile: memory of a changed step is not predicted
+  double noise = 0;                        ///< step::Baseline::noise, GraphBasis::noise
+  std::vector<step::Graph> other_steps{};  ///< as recorded: step::GraphBasis::others
 };
 WhatIfBase what_if_base(const ProfileRun& run);
 
@@ -114,20 +114,20 @@ std::string_view fit_problem(const WhatIfBase& base);
 WhatIfBase what_if_base(const analysis::Profile& profile, const recording::Recording& recording,
                         const analysis::SourceScope& scope);
 
-/// Answers that need the graph alone (whatif::is_possible_on_graph).
+/// Answers that need the graph alone (step::is_possible_on_graph).
 std::vector<analysis::ChangeAnswer> answers_on_graph(const WhatIfBase& base,
                                                      const std::vector<protocol::ChangeRequest>& changes,
-                                                     const whatif::UserChanges& user);
+                                                     const step::UserChanges& user);
 
 /// Predicts each of `changes` (protocol::Captured::change is one more than its index; what was captured is the changes
-/// that the runner makes, whatif::parts_of). Those of the graph come after these. Those that apply come first, most
+/// that the runner makes, step::parts_of). Those of the graph come after these. Those that apply come first, most
 /// speed-up first.
 analysis::WhatIf answer_what_if(const WhatIfBase& base, const std::vector<protocol::ChangeRequest>& changes,
                                 const std::vector<protocol::Captured>& captured, const KnownTimes& known,
-                                const whatif::UserChanges& user = {});
+                                const step::UserChanges& user = {});
 
 /// What a what-if answer shows of its predictions: intervals are widened by what predictions of other models missed
-/// (whatif::calibrated), and a change of which more than half was not measured has none, nor one whose interval says
+/// (step::calibrated), and a change of which more than half was not measured has none, nor one whose interval says
 /// nothing.
 void judge_predictions(analysis::WhatIf& answer);
 
@@ -143,4 +143,4 @@ void add_trials(analysis::WhatIf& answer, const std::vector<protocol::ChangeRequ
 /// which nothing is known come last.
 void sort_by_gain(analysis::WhatIf& answer);
 
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

@@ -9,7 +9,7 @@
 
 #include "analysis/time/models.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
@@ -131,4 +131,4 @@ std::optional<std::vector<ClockOffset>> align_by_ends(const HappensBefore& recor
   return std::ranges::find(known, false) == known.end() ? std::optional(std::move(clocks)) : std::nullopt;
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -10,7 +10,7 @@
 
 #include "jobs/clocks/align_clocks.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// Ends of one collective were up to so far apart on devices of one host, ns.
 inline constexpr double kEndsApartNs = 4'000;
@@ -19,4 +19,4 @@ inline constexpr double kEndsApartNs = 4'000;
 /// range is what all but a few ends allow. Nothing where ends do not connect all machines to machine 0.
 std::optional<std::vector<ClockOffset>> align_by_ends(const HappensBefore& recorded);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -11,7 +11,7 @@
 #include "jobs/clocks/align_by_ends.h"
 #include "jobs/clocks/linear_program.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
@@ -349,4 +349,4 @@ base::Result<std::vector<ClockOffset>> align_clocks(const HappensBefore& recorde
   return recorded.machines.size() > kMostAtOnce ? align_one_by_one(recorded) : align_at_once(recorded);
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "jobs/clocks/happens_before.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// A drift is told where it is known within this many parts per million. Clocks of machines drift by 10 to 50.
 inline constexpr double kMostUnsurePpm = 20;
@@ -50,4 +50,4 @@ struct ClockOffset {
 /// between these two: those between others may then be violated within the ranges.
 base::Result<std::vector<ClockOffset>> align_clocks(const HappensBefore& recorded);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

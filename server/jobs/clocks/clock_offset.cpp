@@ -5,7 +5,7 @@
 
 #include "jobs/clocks/align_clocks.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 std::optional<double> ClockOffset::drift_ppm() const {
   const auto span = static_cast<double>(end_ns - begin_ns);
@@ -35,4 +35,4 @@ void ClockOffset::widen(const ClockOffset& by) {
   drift_known = drift_known && by.drift_known;
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

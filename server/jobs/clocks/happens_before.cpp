@@ -7,13 +7,9 @@
 #include <set>
 #include <tuple>
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
-
-using communication::Collective;
-using communication::RankRecord;
-using communication::Transfer;
 
 constexpr std::int64_t kLatestNs = 4'000'000'000'000'000'000;  ///< since 1970: the year 2096
 
@@ -95,21 +91,21 @@ struct Role {
 Role role_of(const Collective& collective, int rank) {
   const bool root = collective.peer == rank;
   switch (collective.kind) {
-    case communication::Kind::kAllReduce:
-    case communication::Kind::kReduceScatter:
-    case communication::Kind::kAllGather:
-    case communication::Kind::kAllToAll:
-    case communication::Kind::kBarrier:
+    case CollectiveKind::kAllReduce:
+    case CollectiveKind::kReduceScatter:
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kAllToAll:
+    case CollectiveKind::kBarrier:
       return {true, true};
-    case communication::Kind::kBroadcast:
-    case communication::Kind::kScatter:
+    case CollectiveKind::kBroadcast:
+    case CollectiveKind::kScatter:
       return {root, !root};
-    case communication::Kind::kReduce:
-    case communication::Kind::kGather:
+    case CollectiveKind::kReduce:
+    case CollectiveKind::kGather:
       return {!root, root};
-    case communication::Kind::kSend:
-    case communication::Kind::kReceive:
-    case communication::Kind::kOther:
+    case CollectiveKind::kSend:
+    case CollectiveKind::kReceive:
+    case CollectiveKind::kOther:
       return {};
   }
   return {};
@@ -122,7 +118,7 @@ struct CallTimes {
   bool ends_together = true;  ///< on devices, and all ranks contribute and depend
 };
 
-using CallKey = std::tuple<std::vector<int>, std::string, std::uint64_t, communication::Kind>;
+using CallKey = std::tuple<std::vector<int>, std::string, std::uint64_t, CollectiveKind>;
 
 void add_collectives(HappensBefore& found, std::span<const RankRecord> ranks,
                      const std::vector<std::uint32_t>& machine) {
@@ -133,7 +129,7 @@ void add_collectives(HappensBefore& found, std::span<const RankRecord> ranks,
       if (!role.contributes && !role.depends) {
         continue;
       }
-      const communication::Group& group = ranks[place].groups[collective.group];
+      const Group& group = ranks[place].groups[collective.group];
       CallTimes& call = calls[{group.ranks, group.name, collective.sequence, collective.kind}];
       call.ends_together = call.ends_together && ranks[place].on_device && role.contributes && role.depends;
       if (role.contributes) {
@@ -191,4 +187,4 @@ base::Result<HappensBefore> happens_before(std::span<const RankRecord> ranks) {
   return found;
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

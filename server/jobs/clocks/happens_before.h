@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "protocol/communication.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// `before_ns`, by the clock of machine `from`, was not after `after_ns`, by that of machine `to`.
 struct Order {
@@ -36,6 +36,6 @@ struct HappensBefore {
 
 /// A receive ends after its send started; a collective ends on no rank before the last rank that contributes to it
 /// began. Fails when records are of different jobs, one rank is there twice, or an index or a time is out of range.
-base::Result<HappensBefore> happens_before(std::span<const communication::RankRecord> ranks);
+base::Result<HappensBefore> happens_before(std::span<const RankRecord> ranks);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -6,7 +6,7 @@
 #include <limits>
 #include <optional>
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
@@ -227,4 +227,4 @@ std::size_t rank_of(const std::vector<Row>& rows, std::size_t variables) {
 
 Optimum maximise(const std::vector<double>& gain, const std::vector<Row>& rows) { return Dual(gain, rows).solve(); }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

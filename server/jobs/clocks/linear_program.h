@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 struct Term {
   std::size_t variable = 0;
@@ -41,4 +41,4 @@ Optimum maximise(const std::vector<double>& gain, const std::vector<Row>& rows);
 /// The rank of the rows, taken as equations in the first `variables` variables.
 std::size_t rank_of(const std::vector<Row>& rows, std::size_t variables);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

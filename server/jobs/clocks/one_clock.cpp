@@ -5,26 +5,26 @@
 
 #include "jobs/clocks/happens_before.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
-void shift(communication::RankRecord& record, const ClockOffset& clock) {
+void shift(RankRecord& record, const ClockOffset& clock) {
   const auto to_first = [&](std::int64_t& ns) { ns = clock.aligned(ns); };
-  for (communication::Iteration& iteration : record.iterations) {
+  for (Iteration& iteration : record.iterations) {
     to_first(iteration.started_ns);
     to_first(iteration.ended_ns);
   }
-  for (communication::Collective& collective : record.collectives) {
+  for (Collective& collective : record.collectives) {
     to_first(collective.called_ns);
     to_first(collective.started_ns);
     to_first(collective.ended_ns);
   }
-  for (communication::Interval& interval : record.computing) {
+  for (Interval& interval : record.computing) {
     to_first(interval.started_ns);
     to_first(interval.ended_ns);
   }
-  for (communication::Transfer& transfer : record.transfers) {
+  for (Transfer& transfer : record.transfers) {
     to_first(transfer.started_ns);
     to_first(transfer.ended_ns);
   }
@@ -32,7 +32,7 @@ void shift(communication::RankRecord& record, const ClockOffset& clock) {
 
 }  // namespace
 
-base::Result<OneClock> on_one_clock(std::vector<communication::RankRecord> records) {
+base::Result<OneClock> on_one_clock(std::vector<RankRecord> records) {
   auto orders = happens_before(records);
   if (!orders) {
     return orders.error();
@@ -41,7 +41,7 @@ base::Result<OneClock> on_one_clock(std::vector<communication::RankRecord> recor
   if (!clocks) {
     return clocks.error();
   }
-  for (communication::RankRecord& record : records) {
+  for (RankRecord& record : records) {
     const auto machine = std::ranges::find(orders->machines, record.host) - orders->machines.begin();
     if (machine > 0) {
       shift(record, (*clocks)[static_cast<std::size_t>(machine)]);
@@ -51,4 +51,4 @@ base::Result<OneClock> on_one_clock(std::vector<communication::RankRecord> recor
   return OneClock{std::move(records), std::move(orders->machines), std::move(*clocks)};
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

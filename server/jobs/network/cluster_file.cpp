@@ -11,7 +11,7 @@
 
 #include "base/toml.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
@@ -330,4 +330,4 @@ base::Result<std::vector<Link>> ring_links(const Cluster& cluster) {
   return links;
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -13,7 +13,7 @@
 #include "base/result.h"
 #include "jobs/network/collective_cost.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// Machines that are alike.
 struct Machines {
@@ -61,4 +61,4 @@ base::Result<Cluster> parse_cluster(std::string_view text, const std::string& na
 /// neighbours use one. Empty for one rank. An error when a link is needed that the file does not have.
 base::Result<std::vector<Link>> ring_links(const Cluster& cluster);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

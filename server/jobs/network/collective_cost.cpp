@@ -2,7 +2,7 @@
 
 #include <bit>
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
@@ -36,24 +36,21 @@ void add_spread(Rounds& rounds, std::uint32_t ranks, double bytes) {
   }
 }
 
-bool is_ring(communication::Kind kind, Algorithm algorithm) {
-  return kind == communication::Kind::kReduceScatter || kind == communication::Kind::kAllGather ||
-         (kind == communication::Kind::kAllReduce && algorithm == Algorithm::kRing);
+bool is_ring(CollectiveKind kind, Algorithm algorithm) {
+  return kind == CollectiveKind::kReduceScatter || kind == CollectiveKind::kAllGather ||
+         (kind == CollectiveKind::kAllReduce && algorithm == Algorithm::kRing);
 }
 
-bool goes_twice(communication::Kind kind) {
-  return kind == communication::Kind::kAllReduce || kind == communication::Kind::kBarrier;
-}
+bool goes_twice(CollectiveKind kind) { return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kBarrier; }
 
 }  // namespace
 
-bool is_modelled(communication::Kind kind) {
-  return kind == communication::Kind::kAllReduce || kind == communication::Kind::kReduceScatter ||
-         kind == communication::Kind::kAllGather || kind == communication::Kind::kBroadcast ||
-         kind == communication::Kind::kBarrier;
+bool is_modelled(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter ||
+         kind == CollectiveKind::kAllGather || kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kBarrier;
 }
 
-Rounds rounds_of(communication::Kind kind, Algorithm algorithm, std::uint32_t ranks, double bytes) {
+Rounds rounds_of(CollectiveKind kind, Algorithm algorithm, std::uint32_t ranks, double bytes) {
   Rounds rounds;
   if (ranks < 2) {
     return rounds;
@@ -72,7 +69,7 @@ Rounds rounds_of(communication::Kind kind, Algorithm algorithm, std::uint32_t ra
   return rounds;
 }
 
-double cost_ns(communication::Kind kind, Algorithm algorithm, std::uint32_t ranks, double bytes, const Link& link) {
+double cost_ns(CollectiveKind kind, Algorithm algorithm, std::uint32_t ranks, double bytes, const Link& link) {
   if (ranks < 2) {
     return 0;
   }
@@ -87,4 +84,4 @@ double cost_ns(communication::Kind kind, Algorithm algorithm, std::uint32_t rank
   return spread + (goes_twice(kind) ? rounds * (link.latency_ns + bytes / link.bytes_per_ns) : 0);
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

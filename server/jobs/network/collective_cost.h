@@ -6,7 +6,7 @@
 
 #include "protocol/communication.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// One direction.
 struct Link {
@@ -29,14 +29,14 @@ struct Message {
 using Rounds = std::vector<std::vector<Message>>;
 
 /// Whether the two functions below know the kind. Not gather, scatter, reduce, all-to-all, and point to point.
-bool is_modelled(communication::Kind kind);
+bool is_modelled(CollectiveKind kind);
 
 /// `bytes`: of the whole tensor. A broadcast, and a reduction of a barrier, are trees in any case; reduce-scatter and
 /// all-gather are rings. The root of a broadcast is place 0. Empty for one rank.
-Rounds rounds_of(communication::Kind kind, Algorithm algorithm, std::uint32_t ranks, double bytes);
+Rounds rounds_of(CollectiveKind kind, Algorithm algorithm, std::uint32_t ranks, double bytes);
 
 /// From the last rank's start to the end, nanoseconds: of every rank the same, as if each message had a link of its
 /// own.
-double cost_ns(communication::Kind kind, Algorithm algorithm, std::uint32_t ranks, double bytes, const Link& link);
+double cost_ns(CollectiveKind kind, Algorithm algorithm, std::uint32_t ranks, double bytes, const Link& link);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
@@ -106,4 +106,4 @@ CollectiveTime CollectiveTimes::broadcast(double bytes) const {
   return scaled(step(bytes), static_cast<double>(std::bit_width(static_cast<std::uint64_t>(ranks - 1))));
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "jobs/network/cluster_file.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// Nanoseconds.
 struct CollectiveTime {
@@ -47,4 +47,4 @@ class CollectiveTimes {
   std::vector<Link> links_;  ///< of the ring
 };
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

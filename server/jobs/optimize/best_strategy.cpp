@@ -19,21 +19,21 @@
 #include "jobs/optimize/transfer_time.h"
 #include "jobs/replay/data_parallel.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
-using graph::TaskId;
-using whatif::Bound;
+using step::Bound;
+using step::TaskId;
 
 constexpr std::array kBounds = {Bound::kMiddle, Bound::kOptimistic, Bound::kPessimistic};
 
 constexpr std::size_t kMostKeptTasks = 10'000'000;  ///< of the jobs of candidates, about 70 bytes each
 
-bool is_of_thread(const graph::Task& task) { return task.resource == 0; }
+bool is_of_thread(const step::Task& task) { return task.resource == 0; }
 
 /// How long the thread has worked at the end of each of its tasks, without waiting.
-std::vector<std::int64_t> worked_ns(const graph::Graph& graph) {
+std::vector<std::int64_t> worked_ns(const step::Graph& graph) {
   std::vector<std::int64_t> worked(graph.tasks.size());
   std::int64_t sum = 0;
   std::int64_t gap = 0;
@@ -62,7 +62,7 @@ Ends ends_of(const EqualRanks& rank, const std::vector<RecordedBuckets>& steps) 
     }
   }
   Ends ends{callers(rank.graph), {}};
-  for (const graph::Dependency& one : rank.graph.dependencies) {
+  for (const step::Dependency& one : rank.graph.dependencies) {
     if (calls.contains(one.from) && is_of_thread(rank.graph.tasks[one.to])) {
       TaskId& last = ends.last_result.try_emplace(one.from, one.to).first->second;
       last = std::max(last, one.to);
@@ -83,7 +83,7 @@ double least_step_ns(const EqualRanks& rank, const RecordedBuckets& step, const 
     if (result == ends.last_result.end()) {
       continue;
     }
-    const graph::Task& waits = rank.graph.tasks[result->second];
+    const step::Task& waits = rank.graph.tasks[result->second];
     least = std::max(least, over + until(end) - until(result->second) + static_cast<double>(waits.duration_ns));
   }
   return least;
@@ -460,7 +460,7 @@ base::Result<BestStrategy> best_strategy(const RecordedJob& job, const StrategyS
     return *unknown;
   }
   auto recorded = transfer_times(job, Unsplit::kTransfer);
-  if (!recorded[communication::Kind::kAllReduce].is_split) {
+  if (!recorded[CollectiveKind::kAllReduce].is_split) {
     return base::error(
         "its all-reduces have one size or were all on their way at once, which does not tell their latency from their "
         "transfer: name what `ridgeline network` measured with --network, or record the job with another "
@@ -469,4 +469,4 @@ base::Result<BestStrategy> best_strategy(const RecordedJob& job, const StrategyS
   return Search(job, space).run(go_on);
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

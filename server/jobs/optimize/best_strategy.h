@@ -16,7 +16,7 @@
 #include "jobs/replay/recorded_job.h"
 #include "step/changes/change_file.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 struct Strategy {
   std::optional<std::uint64_t> bucket_bytes{};  ///< bucket_cap_mb of DistributedDataParallel; absent: as recorded
@@ -40,7 +40,7 @@ struct StrategySpace {
   /// gradients it would keep.
   std::vector<int> sharding{};
   /// Changes that the user wrote, each by rank (own_change.h): each alone and all together, besides none.
-  std::vector<std::vector<whatif::UserChange>> own{};
+  std::vector<std::vector<step::UserChange>> own{};
   std::function<bool(const Strategy&)> fits{};  ///< only those are replayed; empty: all
 };
 
@@ -72,4 +72,4 @@ double least_step_ms(const RecordedJob& job);
 base::Result<BestStrategy> best_strategy(const RecordedJob& job, const StrategySpace& space,
                                          const std::function<bool(std::size_t done, std::size_t most)>& go_on);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

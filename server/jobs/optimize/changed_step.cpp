@@ -8,7 +8,7 @@
 #include "analysis/time/models.h"
 #include "step/changes/prediction_error.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
@@ -67,8 +67,7 @@ analysis::ChangedStep one_step(const RecordedJob& job, const Replay& unchanged, 
   const double before = median_step_ms(unchanged.step_ns);
   const double after = median_step_ms(changed.step_ns);
   const double replay_error = before / median_step_ms(job.recorded_ns) - 1;
-  const double error =
-      std::hypot(whatif::kLeastError, replay_error, whatif::kSystematicShare * (before - after) / after);
+  const double error = std::hypot(step::kLeastError, replay_error, step::kSystematicShare * (before - after) / after);
   const Spread spread = spread_of(unchanged.step_ns, changed.step_ns);
   return {{},
           widened(after, spread.ms, error * after),
@@ -104,4 +103,4 @@ analysis::ChangedStep changed_step(const RecordedJob& job, const Replay& unchang
   return likely;
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

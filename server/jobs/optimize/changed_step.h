@@ -7,7 +7,7 @@
 #include "analysis/values/job_report.h"
 #include "jobs/replay/recorded_job.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// The median over ranks and steps, milliseconds.
 double median_step_ms(const std::vector<std::vector<std::int64_t>>& by_rank);
@@ -19,4 +19,4 @@ double median_step_ms(const std::vector<std::vector<std::int64_t>>& by_rank);
 /// Not in it: that another run of the same job takes longer or less. Not empty, as `job` has steps. Pure.
 analysis::ChangedStep changed_step(const RecordedJob& job, const Replay& unchanged, const std::vector<Replay>& changed);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -8,13 +8,13 @@
 #include <string_view>
 #include <vector>
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
-using graph::Graph;
-using graph::Task;
-using graph::TaskId;
+using step::Graph;
+using step::Task;
+using step::TaskId;
 
 /// As the user calls them; those that end with "_" work in place.
 constexpr auto kPointwise = std::to_array<std::string_view>({
@@ -47,7 +47,7 @@ class Fusion {
     for (const RecordedBuckets& step : steps) {
       apart_.insert(step.ready.begin(), step.ready.end());
     }
-    for (const graph::Dependency& one : graph.dependencies) {
+    for (const step::Dependency& one : graph.dependencies) {
       if (graph.tasks[one.from].resource == 0) {
         apart_.insert(one.from);
       }
@@ -59,7 +59,7 @@ class Fusion {
 
   /// Whether there was any.
   bool fuse() {
-    for (TaskId id = 0; id != graph::kNoTask; id = graph_.tasks[id].next) {
+    for (TaskId id = 0; id != step::kNoTask; id = graph_.tasks[id].next) {
       visit(id);
     }
     close();
@@ -69,7 +69,7 @@ class Fusion {
  private:
   void visit(TaskId id) {
     const Task& task = graph_.tasks[id];
-    const bool is_work = task.kind == graph::Kind::kOperation || task.kind == graph::Kind::kPython;
+    const bool is_work = task.kind == step::Kind::kOperation || task.kind == step::Kind::kPython;
     const bool in_model = task.phase == analysis::Phase::kForward || task.phase == analysis::Phase::kBackward;
     const bool joins = is_work && in_model && pointwise_[task.name] && !apart_.contains(id);
     const bool is_between = is_work && task.name == 0 && !apart_.contains(id);
@@ -128,4 +128,4 @@ base::Result<RecordedJob> with_fused_operations(RecordedJob job, double share) {
   return base::error("no two pointwise operations follow each other in its forward or backward");
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "jobs/replay/recorded_job.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// In forward and in backward, pointwise operations that the thread of the steps runs one after the other, with nothing
 /// but Python between them, take what the longest of each such run takes, and `share` of what the others take: 0 where
@@ -17,4 +17,4 @@ namespace ridgeline::cluster {
 /// has such a run. Pure.
 base::Result<RecordedJob> with_fused_operations(RecordedJob job, double share);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -11,12 +11,12 @@
 #include "jobs/replay/data_parallel.h"
 #include "step/graph/changes.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
-bool takes_time(const graph::Graph& graph, const graph::Selection& tasks) {
-  for (const graph::TaskId id : tasks) {
+bool takes_time(const step::Graph& graph, const step::Selection& tasks) {
+  for (const step::TaskId id : tasks) {
     if (graph.tasks[id].duration_ns > 0) {
       return true;
     }
@@ -41,13 +41,13 @@ void scale_transfer(RecordedJob& job, double times, Unsplit unsplit, bool only_b
 }
 
 /// Those that the buckets are of: of several backward passes the last one's.
-graph::TaskId ready_task(const RecordedBuckets& step, std::size_t gradient, std::size_t count) {
+step::TaskId ready_task(const RecordedBuckets& step, std::size_t gradient, std::size_t count) {
   return step.ready[step.ready.size() - count + gradient];
 }
 
 /// Whether the rank communicates in forward of these tasks.
-bool is_in_forward(const EqualRanks& rank, const graph::Selection& tasks,
-                   const std::unordered_map<graph::TaskId, graph::TaskId>& hosts) {
+bool is_in_forward(const EqualRanks& rank, const step::Selection& tasks,
+                   const std::unordered_map<step::TaskId, step::TaskId>& hosts) {
   return std::ranges::any_of(rank.calls, [&](const Call& call) {
     const auto host = hosts.find(call.task);
     return host != hosts.end() && rank.graph.tasks[host->second].phase == analysis::Phase::kForward &&
@@ -57,21 +57,21 @@ bool is_in_forward(const EqualRanks& rank, const graph::Selection& tasks,
 
 /// In each step, the first task of backward also takes what those of forward took. False: a step lacks either. Tasks of
 /// the thread ascend.
-bool run_forward_again(graph::Graph& graph, const graph::Selection& tasks, const std::vector<graph::TaskId>& ends) {
+bool run_forward_again(step::Graph& graph, const step::Selection& tasks, const std::vector<step::TaskId>& ends) {
   auto task = tasks.begin();
-  for (const graph::TaskId end : ends) {
+  for (const step::TaskId end : ends) {
     std::int64_t forward_ns = 0;
-    graph::TaskId first = graph::kNoTask;
+    step::TaskId first = step::kNoTask;
     for (; task != tasks.end() && *task <= end; ++task) {
-      const graph::Task& one = graph.tasks[*task];
+      const step::Task& one = graph.tasks[*task];
       if (one.phase == analysis::Phase::kForward) {
         forward_ns += one.duration_ns;
       }
-      if (one.phase == analysis::Phase::kBackward && first == graph::kNoTask) {
+      if (one.phase == analysis::Phase::kBackward && first == step::kNoTask) {
         first = *task;
       }
     }
-    if (first == graph::kNoTask || forward_ns == 0) {
+    if (first == step::kNoTask || forward_ns == 0) {
       return false;
     }
     graph.tasks[first].duration_ns += forward_ns;
@@ -81,12 +81,12 @@ bool run_forward_again(graph::Graph& graph, const graph::Selection& tasks, const
 
 /// Whether each bucket was called with its last gradient, before the next one was ready. Tasks of the thread ascend.
 bool are_in_order(const RecordedJob& job, const EqualRanks& rank, const RecordedBuckets& step,
-                  const std::unordered_map<graph::TaskId, graph::TaskId>& hosts) {
+                  const std::unordered_map<step::TaskId, step::TaskId>& hosts) {
   const std::size_t count = job.gradient_bytes.size();
   std::size_t end = 0;
   for (std::size_t i = 0; i < step.calls.size(); ++i) {
     end += job.bucket_gradients[i];
-    const graph::TaskId host = hosts.at(rank.calls[step.calls[i]].task);
+    const step::TaskId host = hosts.at(rank.calls[step.calls[i]].task);
     if (end >= 2 && host < ready_task(step, end - 2, count)) {
       return false;
     }
@@ -104,7 +104,7 @@ class BucketSizes {
         old_sizes_(job.bucket_gradients),
         steps_(job.buckets),
         sizes_(std::move(sizes)),
-        time_(transfer_times(job, unsplit)[communication::Kind::kAllReduce]) {}
+        time_(transfer_times(job, unsplit)[CollectiveKind::kAllReduce]) {}
 
   std::vector<NewBucket> plan(std::size_t rank, std::size_t step, const std::vector<OldBucket>& old) const {
     double recorded = 0;
@@ -148,8 +148,8 @@ class BucketSizes {
   }
 
   /// The results of the recorded buckets that share gradients with the range from `begin` to before `end`.
-  std::vector<graph::TaskId> results_of(const std::vector<OldBucket>& old, std::size_t begin, std::size_t end) const {
-    std::vector<graph::TaskId> results;
+  std::vector<step::TaskId> results_of(const std::vector<OldBucket>& old, std::size_t begin, std::size_t end) const {
+    std::vector<step::TaskId> results;
     std::size_t first = 0;
     for (std::size_t i = 0; i < old.size(); ++i) {
       const std::size_t last = first + old_sizes_[i];
@@ -173,9 +173,9 @@ class BucketSizes {
 base::Result<RecordedJob> with_faster_line(RecordedJob job, const analysis::Location& line, double times) {
   bool is_anywhere = false;
   for (EqualRanks& rank : job.ranks) {
-    const graph::Selection tasks = graph::select_line(rank.graph, line);
+    const step::Selection tasks = step::select_line(rank.graph, line);
     is_anywhere = is_anywhere || takes_time(rank.graph, tasks);
-    rank.graph = graph::scaled(std::move(rank.graph), tasks, 1 / times);
+    rank.graph = step::scaled(std::move(rank.graph), tasks, 1 / times);
   }
   if (!is_anywhere) {
     return base::error("no rank spends time at " + line.file + ":" + std::to_string(line.line));
@@ -188,8 +188,8 @@ base::Result<RecordedJob> with_faster_rank(RecordedJob job, int rank, double tim
     if (one.ranks.front() != rank) {
       continue;
     }
-    const graph::Selection all = graph::select(one.graph, [](const graph::Task&) { return true; });
-    one.graph = graph::scaled(std::move(one.graph), all, 1 / times);
+    const step::Selection all = step::select(one.graph, [](const step::Task&) { return true; });
+    one.graph = step::scaled(std::move(one.graph), all, 1 / times);
     return job;
   }
   return base::error("no rank " + std::to_string(rank) + " was recorded");
@@ -236,7 +236,7 @@ base::Result<RecordedJob> with_recomputation(RecordedJob job, const std::vector<
     EqualRanks& rank = job.ranks[place];
     const auto hosts = callers(rank.graph);
     for (const std::string& module : modules) {
-      const graph::Selection tasks = graph::select_module(rank.graph, module);
+      const step::Selection tasks = step::select_module(rank.graph, module);
       if (is_in_forward(rank, tasks, hosts)) {
         return base::error(module + " communicates in forward");
       }
@@ -276,7 +276,7 @@ base::Result<RecordedJob> with_bucket_order(RecordedJob job, const std::vector<s
   }
   auto changed = rebucketed(std::move(job), [&](std::size_t, std::size_t, const std::vector<OldBucket>& old) {
     std::vector<NewBucket> buckets;
-    graph::TaskId host = 0;
+    step::TaskId host = 0;
     for (const std::size_t place : order) {
       const OldBucket& one = old[place];
       host = std::max(host, one.host);
@@ -293,7 +293,7 @@ base::Result<RecordedJob> with_bucket_order(RecordedJob job, const std::vector<s
 }
 
 base::Result<RecordedJob> with_partition(RecordedJob job, int parts, Unsplit unsplit) {
-  const TransferTime time = transfer_times(job, unsplit)[communication::Kind::kAllReduce];
+  const TransferTime time = transfer_times(job, unsplit)[CollectiveKind::kAllReduce];
   auto changed = rebucketed(std::move(job), [&](std::size_t, std::size_t, const std::vector<OldBucket>& old) {
     std::vector<NewBucket> buckets;
     for (const OldBucket& one : old) {
@@ -363,4 +363,4 @@ base::Result<RecordedJob> with_bucket_size(RecordedJob job, std::uint64_t bytes,
   return changed;
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -13,7 +13,7 @@
 #include "jobs/optimize/transfer_time.h"
 #include "jobs/replay/recorded_job.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// What the threads of the ranks do at that line, on every rank, takes a `times`-th. `times` is finite and positive.
 /// Fails when no rank spends time there.
@@ -65,4 +65,4 @@ std::optional<base::Error> unknown_gradients(const RecordedJob& job);
 /// took. Fails when a rank has no such module, and when one of them communicates in forward. dPRO, section 5.2.
 base::Result<RecordedJob> with_recomputation(RecordedJob job, const std::vector<std::string>& modules);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
@@ -34,13 +34,13 @@ void take_costs(EqualRanks& rank, const std::vector<std::int64_t>& shown) {
   }
 }
 
-std::optional<base::Error> change(EqualRanks& rank, const whatif::UserChange& own, whatif::Bound bound) {
+std::optional<base::Error> change(EqualRanks& rank, const step::UserChange& own, step::Bound bound) {
   std::vector<std::uint16_t> resources;
-  for (const graph::Task& task : rank.graph.tasks) {
+  for (const step::Task& task : rank.graph.tasks) {
     resources.push_back(task.resource);
   }
   const auto shown = show_costs(rank);
-  auto changed = whatif::apply(own, {std::move(rank.graph)}, bound);
+  auto changed = step::apply(own, {std::move(rank.graph)}, bound);
   if (!changed) {
     return changed.error();
   }
@@ -56,8 +56,8 @@ std::optional<base::Error> change(EqualRanks& rank, const whatif::UserChange& ow
 
 }  // namespace
 
-base::Result<RecordedJob> with_own_change(RecordedJob job, const std::vector<whatif::UserChange>& by_rank,
-                                          whatif::Bound bound) {
+base::Result<RecordedJob> with_own_change(RecordedJob job, const std::vector<step::UserChange>& by_rank,
+                                          step::Bound bound) {
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
     if (const auto wrong = change(job.ranks[i], by_rank[i], bound)) {
       return base::error(by_rank[i].title + ": rank " + std::to_string(job.ranks[i].ranks.front()) + ": " +
@@ -67,4 +67,4 @@ base::Result<RecordedJob> with_own_change(RecordedJob job, const std::vector<wha
   return job;
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

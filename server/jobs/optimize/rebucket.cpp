@@ -8,14 +8,14 @@
 
 #include "analysis/time/models.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
-using graph::Dependency;
-using graph::Graph;
-using graph::kNoTask;
-using graph::TaskId;
+using step::Dependency;
+using step::Graph;
+using step::kNoTask;
+using step::TaskId;
 
 constexpr std::uint64_t kFirstSequence = std::uint64_t{1} << 62U;
 constexpr std::uint64_t kMostBuckets = std::uint64_t{1} << 20U;  // of a step
@@ -83,7 +83,7 @@ class Rebucketing {
       }
     }
     for (const auto& [task, place] : place_of_) {
-      rank_.graph.tasks[task].kind = graph::Kind::kMark;  // nothing is there
+      rank_.graph.tasks[task].kind = step::Kind::kMark;  // nothing is there
     }
     for (auto& [step, added] : added_) {
       steps_[step].calls.clear();
@@ -138,7 +138,7 @@ class Rebucketing {
   static std::int64_t lag(const std::vector<double>& lags) { return std::llround(analysis::median(lags)); }
 
   TaskId add_task(TaskId like) {
-    graph::Task task = rank_.graph.tasks[like];
+    step::Task task = rank_.graph.tasks[like];
     task.next = kNoTask;
     rank_.graph.tasks.push_back(task);
     return static_cast<TaskId>(rank_.graph.tasks.size() - 1);
@@ -186,4 +186,4 @@ base::Result<RecordedJob> rebucketed(RecordedJob job, const BucketPlan& plan) {
   return job;
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -8,22 +8,22 @@
 #include "base/result.h"
 #include "jobs/replay/recorded_job.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// What a bucket was in a step of a rank.
 struct OldBucket {
   double bytes = 0;
-  double alone_ns = 0;                   ///< RecordedCall::alone_ns
-  graph::TaskId host = 0;                ///< that called it
-  std::vector<graph::TaskId> results{};  ///< tasks of the thread that go on with its result
+  double alone_ns = 0;                  ///< RecordedCall::alone_ns
+  step::TaskId host = 0;                ///< that called it
+  std::vector<step::TaskId> results{};  ///< tasks of the thread that go on with its result
 };
 
 /// What one is to be.
 struct NewBucket {
   double bytes = 0;
-  double cost_ns = 0;      ///< from when the last rank has begun it and the one before is over
-  graph::TaskId host = 0;  ///< behind which it is called
-  std::vector<graph::TaskId>
+  double cost_ns = 0;     ///< from when the last rank has begun it and the one before is over
+  step::TaskId host = 0;  ///< behind which it is called
+  std::vector<step::TaskId>
       results{};  ///< tasks of the thread that wait for it; of one before `host`, the one behind that
 };
 
@@ -36,4 +36,4 @@ using BucketPlan =
 /// no buckets. Pure.
 base::Result<RecordedJob> rebucketed(RecordedJob job, const BucketPlan& plan);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -13,37 +13,37 @@
 #include "jobs/predict/sharded_memory.h"
 #include "step/graph/changes.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
-using graph::TaskId;
+using step::TaskId;
 
 constexpr std::uint64_t kFirstGather = std::uint64_t{1} << 63U;
 
-double at(const ShareOfAllReduce& share, whatif::Bound bound) {
-  return bound == whatif::Bound::kMiddle ? share.middle : bound == whatif::Bound::kOptimistic ? share.low : share.high;
+double at(const ShareOfAllReduce& share, step::Bound bound) {
+  return bound == step::Bound::kMiddle ? share.middle : bound == step::Bound::kOptimistic ? share.low : share.high;
 }
 
 /// Whether its collectives are Gloo's, and not NCCL's.
 bool is_on_host(const RecordedJob& job) {
   return std::ranges::none_of(job.ranks, [](const EqualRanks& rank) {
-    return std::ranges::any_of(rank.graph.resources, [](const graph::Resource& resource) {
-      return resource.type == graph::Resource::Type::kDevice;
+    return std::ranges::any_of(rank.graph.resources, [](const step::Resource& resource) {
+      return resource.type == step::Resource::Type::kDevice;
     });
   });
 }
 
 /// The tasks of the optimizer on the thread of the steps, ascending.
-graph::Selection optimizer_of(const graph::Graph& graph) {
-  return graph::select(graph, [](const graph::Task& task) {
-    return task.resource == 0 && task.phase == analysis::Phase::kOptimizer && task.kind != graph::Kind::kMark;
+step::Selection optimizer_of(const step::Graph& graph) {
+  return step::select(graph, [](const step::Task& task) {
+    return task.resource == 0 && task.phase == analysis::Phase::kOptimizer && task.kind != step::Kind::kMark;
   });
 }
 
 /// The last of `tasks` in each step; kNoTask: a step has none.
-std::vector<TaskId> last_of_steps(const graph::Selection& tasks, const std::vector<TaskId>& ends) {
-  std::vector<TaskId> last(ends.size(), graph::kNoTask);
+std::vector<TaskId> last_of_steps(const step::Selection& tasks, const std::vector<TaskId>& ends) {
+  std::vector<TaskId> last(ends.size(), step::kNoTask);
   std::size_t step = 0;
   for (const TaskId task : tasks) {
     while (step < ends.size() && task > ends[step]) {
@@ -58,18 +58,18 @@ std::vector<TaskId> last_of_steps(const graph::Selection& tasks, const std::vect
 
 /// What the thread does behind `last` waits for the gather.
 void add_gather(EqualRanks& rank, Call call, std::size_t step, TaskId last, double ns) {
-  graph::Task task = rank.graph.tasks[call.task];
-  task.next = graph::kNoTask;
+  step::Task task = rank.graph.tasks[call.task];
+  task.next = step::kNoTask;
   rank.graph.tasks.push_back(task);
   call.task = static_cast<TaskId>(rank.graph.tasks.size() - 1);
-  call.kind = communication::Kind::kAllGather;
+  call.kind = CollectiveKind::kAllGather;
   call.sequence = kFirstGather + step;
   call.bucket = -1;
   call.recorded->cost_ns = call.recorded->alone_ns = ns;
   call.recorded->overlaps = false;
   rank.graph.dependencies.push_back({last, call.task, 0});
   const TaskId next = rank.graph.tasks[last].next;
-  if (next != graph::kNoTask) {
+  if (next != step::kNoTask) {
     rank.graph.dependencies.push_back({call.task, next, 0});
   }
   rank.calls.push_back(call);
@@ -83,14 +83,14 @@ double tree_broadcast_ns(double latency_ns, double ns, double ranks) {
 
 /// Nanoseconds to gather all weights that have gradients: as units at stage 2; as tensors at stage 1, which Gloo
 /// broadcasts two at a time.
-double gather_ns(const RecordedJob& job, int stage, whatif::Bound bound) {
-  const TransferTime time = transfer_times(job, Unsplit::kTransfer)[communication::Kind::kAllReduce];
+double gather_ns(const RecordedJob& job, int stage, step::Bound bound) {
+  const TransferTime time = transfer_times(job, Unsplit::kTransfer)[CollectiveKind::kAllReduce];
   const auto bytes =
       static_cast<double>(std::accumulate(job.gradient_bytes.begin(), job.gradient_bytes.end(), std::uint64_t{0}));
   const auto ranks = static_cast<double>(job.ranks.size());
   const auto tensors = static_cast<double>(job.gradient_bytes.size());
   const auto units = static_cast<double>(job.bucket_gradients.size());
-  const bool is_slow = bound == whatif::Bound::kPessimistic;
+  const bool is_slow = bound == step::Bound::kPessimistic;
   if (!is_on_host(job)) {
     const double share = stage == 1 ? ring_broadcast_share(ranks) : kHalfRing.middle;
     return share * (time.latency_ns * (!is_slow ? 1 : stage == 1 ? tensors : units) + time.ns_per_byte * bytes);
@@ -98,7 +98,7 @@ double gather_ns(const RecordedJob& job, int stage, whatif::Bound bound) {
   if (stage > 1) {
     return at(kGlooGather, bound) * (time.latency_ns * units + time.ns_per_byte * bytes);
   }
-  const double waits = is_slow ? tensors : bound == whatif::Bound::kMiddle ? tensors / 2 : 1;
+  const double waits = is_slow ? tensors : bound == step::Bound::kMiddle ? tensors / 2 : 1;
   return tree_broadcast_ns(time.latency_ns * waits, time.ns_per_byte * bytes, ranks);
 }
 
@@ -109,7 +109,7 @@ double optimizer_share(const RecordedJob& job, int stage) {
   return stage == 1 ? largest_share(job.gradient_bytes, ranks) : 1 / ranks;
 }
 
-base::Result<RecordedJob> with_sharding(RecordedJob job, int stage, whatif::Bound bound) {
+base::Result<RecordedJob> with_sharding(RecordedJob job, int stage, step::Bound bound) {
   const bool waits = stage > 1 && is_on_host(job);
   if (waits) {
     auto behind = without_overlap(std::move(job));
@@ -120,15 +120,15 @@ base::Result<RecordedJob> with_sharding(RecordedJob job, int stage, whatif::Boun
   }
   const double reduced = at(waits ? kGlooScatter : kHalfRing, bound);
   const double gather = gather_ns(job, stage, bound);
-  const double share = bound == whatif::Bound::kPessimistic ? 1 : optimizer_share(job, stage);
+  const double share = bound == step::Bound::kPessimistic ? 1 : optimizer_share(job, stage);
   for (std::size_t place = 0; place < job.ranks.size(); ++place) {
     EqualRanks& rank = job.ranks[place];
     const auto optimizer = optimizer_of(rank.graph);
     const auto last = last_of_steps(optimizer, job.step_ends[place]);
-    rank.graph = graph::scaled(std::move(rank.graph), optimizer, share);
+    rank.graph = step::scaled(std::move(rank.graph), optimizer, share);
     for (std::size_t step = 0; step < last.size(); ++step) {
       const auto& buckets = job.buckets[place][step].calls;
-      if (last[step] == graph::kNoTask || buckets.empty()) {
+      if (last[step] == step::kNoTask || buckets.empty()) {
         return base::error("rank " + std::to_string(rank.ranks.front()) +
                            " has no optimizer or no buckets in a step, so that there is nothing to shard");
       }
@@ -145,4 +145,4 @@ base::Result<RecordedJob> with_sharding(RecordedJob job, int stage, whatif::Boun
   return job;
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -11,7 +11,7 @@
 #include "jobs/replay/recorded_job.h"
 #include "step/changes/graph_change.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// The largest share of the optimizer's state and work that a rank has. At stage 1 ranks get whole tensors, as from
 /// torch's ZeroRedundancyOptimizer; above, each has an N-th.
@@ -23,6 +23,6 @@ double optimizer_share(const RecordedJob& job, int stage);
 /// time, as small steps are not shorter, and each tensor (at stage 2 each bucket) is gathered with a latency of its
 /// own. Copies to and from shards are not in it. Fails where a step of a rank has no optimizer, or the job no buckets;
 /// at stage 2 with Gloo as without_overlap() does. Pure.
-base::Result<RecordedJob> with_sharding(RecordedJob job, int stage, whatif::Bound bound);
+base::Result<RecordedJob> with_sharding(RecordedJob job, int stage, step::Bound bound);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

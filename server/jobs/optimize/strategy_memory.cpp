@@ -9,7 +9,7 @@
 #include "jobs/optimize/sharded_step.h"
 #include "jobs/predict/sharded_memory.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
@@ -78,4 +78,4 @@ StrategyMemory strategy_memory(std::span<const recording::Recording> recordings,
   return memory;
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

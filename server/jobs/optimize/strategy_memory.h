@@ -11,7 +11,7 @@
 #include "jobs/predict/recomputation.h"
 #include "protocol/recording.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// Bytes, of the rank that has most.
 struct StrategyMemory {
@@ -29,4 +29,4 @@ struct StrategyMemory {
 StrategyMemory strategy_memory(std::span<const recording::Recording> recordings, const analysis::SourceScope& scope,
                                const RecordedJob& job, const std::vector<int>& stages);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -8,7 +8,7 @@
 
 #include "analysis/time/models.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
@@ -77,9 +77,9 @@ TransferTime time_of(const Bursts& bursts, Unsplit unsplit) {
 }
 
 /// Adds the bursts of one rank. The calls of a group are in order.
-void add_bursts(const EqualRanks& rank, std::map<communication::Kind, Bursts>& all) {
+void add_bursts(const EqualRanks& rank, std::map<CollectiveKind, Bursts>& all) {
   struct Open {
-    communication::Kind kind{};
+    CollectiveKind kind{};
     Burst burst{};
     double ns = 0;
   };
@@ -109,16 +109,16 @@ void add_bursts(const EqualRanks& rank, std::map<communication::Kind, Bursts>& a
 
 }  // namespace
 
-std::map<communication::Kind, TransferTime> transfer_times(const RecordedJob& job, Unsplit unsplit) {
-  std::map<communication::Kind, Bursts> recorded;
+std::map<CollectiveKind, TransferTime> transfer_times(const RecordedJob& job, Unsplit unsplit) {
+  std::map<CollectiveKind, Bursts> recorded;
   for (const EqualRanks& rank : job.ranks) {
     add_bursts(rank, recorded);
   }
-  std::map<communication::Kind, TransferTime> times;
+  std::map<CollectiveKind, TransferTime> times;
   for (const auto& [kind, bursts] : recorded) {
     times[kind] = time_of(bursts, unsplit);
   }
-  const auto all_reduce = times.find(communication::Kind::kAllReduce);
+  const auto all_reduce = times.find(CollectiveKind::kAllReduce);
   if (all_reduce != times.end() && job.measured_all_reduce.has_value()) {
     all_reduce->second = *job.measured_all_reduce;
   }
@@ -136,4 +136,4 @@ std::optional<TransferTime> measured_time(std::span<const AllReduceTime> all_red
   return time.is_split ? std::optional(time) : std::nullopt;
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -12,7 +12,7 @@
 #include "jobs/replay/recorded_job.h"
 #include "protocol/communication.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// What the recording does not tell: where a kind had one size, or all of a step were on their way at
 /// once, all of its time is taken for transfer, or for latency.
@@ -20,9 +20,9 @@ enum class Unsplit : std::uint8_t { kTransfer, kLatency };
 
 /// By kind, of those that took time: least squares of relative errors. Collectives that were on their way at once share
 /// the network, and count together. Of all-reduces, RecordedJob::measured_all_reduce where it is known.
-std::map<communication::Kind, TransferTime> transfer_times(const RecordedJob& job, Unsplit unsplit);
+std::map<CollectiveKind, TransferTime> transfer_times(const RecordedJob& job, Unsplit unsplit);
 
 /// The same of what `ridgeline network` measured of all-reduces; nothing where their sizes do not tell it.
 std::optional<TransferTime> measured_time(std::span<const AllReduceTime> all_reduces);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
@@ -45,4 +45,4 @@ std::optional<SlowDown> slow_down(const protocol::Replica& replica, double ranks
   return SlowDown{quantile(slowest, 0.5) / alone, low / alone, high / alone};
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

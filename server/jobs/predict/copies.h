@@ -5,7 +5,7 @@
 
 #include "protocol/experiment.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// The step of the slowest rank over that of a process alone.
 struct SlowDown {
@@ -18,4 +18,4 @@ struct SlowDown {
 /// no steps were timed. `ranks`: of the job.
 std::optional<SlowDown> slow_down(const protocol::Replica& replica, double ranks);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

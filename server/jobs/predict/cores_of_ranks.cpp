@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
@@ -49,4 +49,4 @@ int ranks_of_a_machine(const Cluster& cluster) {
   return most;
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

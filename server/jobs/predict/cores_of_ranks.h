@@ -7,7 +7,7 @@
 #include "jobs/network/cluster_file.h"
 #include "jobs/predict/one_process.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 enum class Cores : std::uint8_t { kSpare, kShared, kUnknown };
 
@@ -23,4 +23,4 @@ base::Result<CoresOfRanks> cores_of_ranks(const OneProcess& process, const Clust
 /// The copies of the step that a machine of the cluster runs at once: the most of any machine.
 int ranks_of_a_machine(const Cluster& cluster);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

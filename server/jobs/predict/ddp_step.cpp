@@ -8,12 +8,12 @@
 #include <optional>
 #include <utility>
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
-using graph::Graph;
-using graph::Kind;
-using graph::kNoTask;
-using graph::TaskId;
+using step::Graph;
+using step::Kind;
+using step::kNoTask;
+using step::TaskId;
 
 namespace {
 
@@ -35,12 +35,12 @@ class DdpBuilder {
     on_device_ = graph.tasks[gradients_.back().ready].kind == Kind::kKernel;
     host_ = graph.tasks[hosts_.back()].resource;
     last_backward_ = end_of_backward();
-    link_ = add_resource("collectives", graph::Resource::Type::kLink);
-    processor_ = options_.shares_core ? host_ : add_resource("communication threads", graph::Resource::Type::kHost);
+    link_ = add_resource("collectives", step::Resource::Type::kLink);
+    processor_ = options_.shares_core ? host_ : add_resource("communication threads", step::Resource::Type::kHost);
     if (options_.shares_core) {
       graph.resources[host_].shared_by = 1;
     }
-    name_ = graph::name_index(graph, "DistributedDataParallel");
+    name_ = step::name_index(graph, "DistributedDataParallel");
     add_end_of_backward();
     add_before_forward();
     add_buckets();
@@ -71,7 +71,7 @@ class DdpBuilder {
     return std::nullopt;
   }
 
-  std::uint16_t add_resource(const char* name, graph::Resource::Type type) {
+  std::uint16_t add_resource(const char* name, step::Resource::Type type) {
     made_.graph.resources.push_back({name, type});
     return static_cast<std::uint16_t>(made_.graph.resources.size() - 1);
   }
@@ -88,7 +88,7 @@ class DdpBuilder {
   }
 
   TaskId add(std::uint16_t resource, double ns, Kind kind) {
-    graph::Task task;
+    step::Task task;
     task.resource = resource;
     task.duration_ns = std::llround(ns);
     task.kind = kind;
@@ -103,12 +103,12 @@ class DdpBuilder {
 
   /// Work of the host behind a task, at its line.
   TaskId work_after(TaskId before, double ns, Kind kind = Kind::kOperation) {
-    graph::Task task = made_.graph.tasks[before];
+    step::Task task = made_.graph.tasks[before];
     task.duration_ns = std::llround(ns);
     task.gap_ns = 0;
     task.kind = kind;
     task.name = name_;
-    const TaskId id = graph::insert_after(made_.graph, before, task);
+    const TaskId id = step::insert_after(made_.graph, before, task);
     made_.graph.tasks[id].gap_ns = std::exchange(made_.graph.tasks[before].gap_ns, 0);
     return id;
   }
@@ -215,7 +215,7 @@ class DdpBuilder {
     }
     std::vector<TaskId> waiting;
     for (TaskId id = 0; id < made_.graph.tasks.size(); ++id) {
-      const graph::Task& task = made_.graph.tasks[id];
+      const step::Task& task = made_.graph.tasks[id];
       if (task.kind == Kind::kKernel && task.phase == analysis::Phase::kOptimizer) {
         waiting.push_back(id);
       }
@@ -253,4 +253,4 @@ base::Result<DdpStep> ddp_step(Graph graph, const std::vector<Gradient>& gradien
   return DdpBuilder(std::move(graph), gradients, hosts, options).run();
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

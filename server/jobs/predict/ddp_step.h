@@ -10,7 +10,7 @@
 #include "jobs/replay/data_parallel.h"
 #include "step/graph/graph.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// A collective: how long it is on its way, and what it takes of a core meanwhile.
 struct Communication {
@@ -30,18 +30,18 @@ struct DdpOptions {
 };
 
 struct DdpStep {
-  graph::Graph graph{};
+  step::Graph graph{};
   struct Bucket {
     std::size_t gradients = 0;
     std::uint64_t bytes = 0;
-    graph::TaskId ready = 0;  ///< of the step's graph: that has the last of its gradients ready
-    graph::TaskId task = 0;   ///< the all-reduce, without its tail
+    step::TaskId ready = 0;  ///< of the step's graph: that has the last of its gradients ready
+    step::TaskId task = 0;   ///< the all-reduce, without its tail
     std::int64_t tail_ns = 0;
   };
   std::vector<Bucket> buckets{};
-  std::vector<graph::TaskId> broadcasts{};
-  graph::TaskId backward_over = 0;  ///< the host's mark at its end
-  graph::TaskId reduced = 0;        ///< the host goes on: behind all all-reduces, but for a device's
+  std::vector<step::TaskId> broadcasts{};
+  step::TaskId backward_over = 0;  ///< the host's mark at its end
+  step::TaskId reduced = 0;        ///< the host goes on: behind all all-reduces, but for a device's
 };
 
 /// Adds to the graph what DistributedDataParallel does in a step: the broadcasts of buffers, copies of gradients to
@@ -50,7 +50,7 @@ struct DdpStep {
 /// Gradients are in the order in which they are ready. `hosts`: by gradient, the host's task at whose end it was
 /// accumulated. An error for tasks that the graph does not have, for buckets that do not have
 /// all gradients, and without gradients.
-base::Result<DdpStep> ddp_step(graph::Graph graph, const std::vector<Gradient>& gradients,
-                               const std::vector<graph::TaskId>& hosts, const DdpOptions& options);
+base::Result<DdpStep> ddp_step(step::Graph graph, const std::vector<Gradient>& gradients,
+                               const std::vector<step::TaskId>& hosts, const DdpOptions& options);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
@@ -78,4 +78,4 @@ std::vector<std::string> warnings(const JobBasis& basis) {
   return texts;
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -9,7 +9,7 @@
 #include "jobs/predict/cores_of_ranks.h"
 #include "jobs/predict/one_process.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// What is predicted, and from what.
 struct JobBasis {
@@ -28,4 +28,4 @@ std::vector<std::string> not_modelled(const JobBasis& basis);
 /// Sentences.
 std::vector<std::string> warnings(const JobBasis& basis);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

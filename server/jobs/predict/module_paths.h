@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// The path of a recorded module in its model: "blocks.0" for "Net.blocks.0", "" for the model itself. A name that says
 /// which of several models it is in, such as "Net[1].blocks.0", is returned as it is.
@@ -29,4 +29,4 @@ inline bool is_inside(const std::string& module, const std::string& outer) {
   return module.size() > outer.size() && module.starts_with(outer) && module[outer.size()] == '.';
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -8,11 +8,11 @@
 #include "protocol/experiment.h"
 #include "step/graph/graph.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// The step of one process.
 struct OneProcess {
-  const graph::Graph& graph;
+  const step::Graph& graph;
   const protocol::Replica& replica;
   analysis::Measured step_ms{};  ///< measured
   std::optional<std::uint64_t> peak_bytes{};
@@ -23,4 +23,4 @@ struct OneProcess {
   int cores = 0;                                     ///< on which the copies of the replica ran
 };
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -7,17 +7,17 @@
 
 #include "jobs/predict/module_paths.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
-using graph::TaskId;
 using protocol::ChainModule;
+using step::TaskId;
 
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::infinity();
 
 /// By task's module: which of the chain it is in; the chain's size: none.
-std::vector<std::size_t> places(const graph::Graph& graph, const std::vector<ChainModule>& chain) {
+std::vector<std::size_t> places(const step::Graph& graph, const std::vector<ChainModule>& chain) {
   std::vector<std::size_t> place_of(graph.modules.size(), chain.size());
   for (std::size_t module = 1; module < graph.modules.size(); ++module) {
     const std::string path = path_in_model(graph.modules[module]);
@@ -36,14 +36,14 @@ struct Begins {
   double backward_end = 0;
 };
 
-Begins begins_of(const graph::Graph& graph, const simulate::Schedule& schedule, bool on_host,
+Begins begins_of(const step::Graph& graph, const step::Schedule& schedule, bool on_host,
                  const std::vector<ChainModule>& chain) {
   const std::vector<std::size_t> place_of = places(graph, chain);
   Begins begins{std::vector(chain.size(), kNone), std::vector(chain.size(), kNone)};
   for (TaskId id = 0; id < graph.tasks.size(); ++id) {
-    const graph::Task& task = graph.tasks[id];
+    const step::Task& task = graph.tasks[id];
     const auto type = graph.resources[task.resource].type;
-    if (type != (on_host ? graph::Resource::Type::kHost : graph::Resource::Type::kDevice)) {
+    if (type != (on_host ? step::Resource::Type::kHost : step::Resource::Type::kDevice)) {
       continue;
     }
     const bool forward = task.phase == analysis::Phase::kForward;
@@ -80,7 +80,7 @@ std::vector<std::uint64_t> weights_of(const protocol::Replica& replica) {
 
 }  // namespace
 
-base::Result<StepParts> parts_of_step(const graph::Graph& graph, const simulate::Schedule& schedule, bool on_host,
+base::Result<StepParts> parts_of_step(const step::Graph& graph, const step::Schedule& schedule, bool on_host,
                                       const protocol::Replica& replica) {
   if (replica.chain.empty()) {
     return base::error("no modules were found that follow each other in forward");
@@ -160,4 +160,4 @@ base::Result<std::vector<PipelineStage>> balanced_stages(const StepParts& step, 
   return found;
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -10,7 +10,7 @@
 #include "step/graph/graph.h"
 #include "step/simulate/simulate.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// What one module of the chain takes, with what is around it: in forward until the next module begins, in backward
 /// until that of the one before begins. Nanoseconds.
@@ -29,7 +29,7 @@ struct StepParts {
 
 /// By the tasks of the host, or of a device. `schedule` is of the graph; `chain` in the order of forward. What is after
 /// the last module, such as the loss, is in it. An error where forward or backward is not in the graph. Pure.
-base::Result<StepParts> parts_of_step(const graph::Graph& graph, const simulate::Schedule& schedule, bool on_host,
+base::Result<StepParts> parts_of_step(const step::Graph& graph, const step::Schedule& schedule, bool on_host,
                                       const protocol::Replica& replica);
 
 /// Modules `first` to `last` of the chain.
@@ -48,4 +48,4 @@ base::Result<std::vector<PipelineStage>> balanced_stages(const StepParts& step,
                                                          const std::vector<protocol::ChainModule>& chain,
                                                          std::size_t count);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

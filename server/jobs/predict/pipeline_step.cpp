@@ -6,10 +6,10 @@
 #include <string>
 #include <unordered_map>
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
-using graph::Graph;
-using graph::TaskId;
+using step::Graph;
+using step::TaskId;
 
 namespace {
 
@@ -40,7 +40,7 @@ class PipelineBuilder {
   PipelineBuilder(const std::vector<StageTimes>& stages, const PipelineOptions& options)
       : stages_(stages),
         receiver_asks_(options.receiver_asks),
-        forward_(stages.size(), std::vector(static_cast<std::size_t>(options.micro_batches), graph::kNoTask)),
+        forward_(stages.size(), std::vector(static_cast<std::size_t>(options.micro_batches), step::kNoTask)),
         backward_(forward_) {
     graph_.names = {"", "before forward", "forward", "backward", "optimizer", "transfer"};
     graph_.lines = {{}};
@@ -51,7 +51,7 @@ class PipelineBuilder {
       ++stages_on[stage.machine];
     }
     for (const auto& [machine, count] : stages_on) {
-      host_of_[machine] = resource("machine " + std::to_string(machine), graph::Resource::Type::kHost);
+      host_of_[machine] = resource("machine " + std::to_string(machine), step::Resource::Type::kHost);
       graph_.resources.back().shared_by = std::max(1.0, count / options.slow_down);
     }
   }
@@ -59,7 +59,7 @@ class PipelineBuilder {
   void add_stage(std::size_t stage, const std::vector<Work>& works) {
     const StageTimes& times = stages_[stage];
     const std::uint16_t host = host_of_.at(times.machine);
-    last_ = graph::kNoTask;
+    last_ = step::kNoTask;
     add_in_order(host, Name::kBeforeForward, times.before_ns);
     for (const Work& work : works) {
       const auto place = static_cast<std::size_t>(work.micro_batch);
@@ -93,13 +93,13 @@ class PipelineBuilder {
     return before + after;
   }
 
-  std::uint16_t resource(std::string name, graph::Resource::Type type) {
+  std::uint16_t resource(std::string name, step::Resource::Type type) {
     graph_.resources.push_back({std::move(name), type});
     return static_cast<std::uint16_t>(graph_.resources.size() - 1);
   }
 
   TaskId add(std::uint16_t resource, Name name, double ns) {
-    graph::Task task;
+    step::Task task;
     task.resource = resource;
     task.name = static_cast<std::uint32_t>(name);
     task.duration_ns = std::llround(ns);
@@ -109,7 +109,7 @@ class PipelineBuilder {
 
   TaskId add_in_order(std::uint16_t resource, Name name, double ns) {
     const TaskId task = add(resource, name, ns);
-    if (last_ != graph::kNoTask) {
+    if (last_ != step::kNoTask) {
       graph_.dependencies.push_back({last_, task});
       before_[task] = last_;
     }
@@ -117,7 +117,7 @@ class PipelineBuilder {
   }
 
   void transfers(const std::vector<TaskId>& from, const std::vector<TaskId>& to, double ns) {
-    const auto link = resource("link", graph::Resource::Type::kLink);
+    const auto link = resource("link", step::Resource::Type::kLink);
     for (std::size_t i = 0; i < from.size(); ++i) {
       const TaskId task = add(link, Name::kTransfer, ns);
       graph_.dependencies.push_back({from[i], task});
@@ -135,7 +135,7 @@ class PipelineBuilder {
   std::vector<std::vector<TaskId>> backward_;
   std::map<std::size_t, std::uint16_t> host_of_;  ///< by machine
   std::unordered_map<TaskId, TaskId> before_;     ///< on the same rank
-  TaskId last_ = graph::kNoTask;
+  TaskId last_ = step::kNoTask;
 };
 
 }  // namespace
@@ -149,4 +149,4 @@ Graph pipeline_step(const std::vector<StageTimes>& stages, const PipelineOptions
   return std::move(builder).with_transfers();
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -11,7 +11,7 @@
 
 #include "step/graph/graph.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 enum class PipelineOrder : std::uint8_t { kOneForwardOneBackward, kAllForwardFirst };
 
@@ -39,6 +39,6 @@ struct PipelineOptions {
 /// Times are those of a rank that has its machine for itself; where other ranks of the machine wait, a rank is not
 /// slowed down by them. A transfer begins with the end of what it sends; transfers of one direction between two stages
 /// go one after the other, and beside what the ranks compute. Pure.
-graph::Graph pipeline_step(const std::vector<StageTimes>& stages, const PipelineOptions& options);
+step::Graph pipeline_step(const std::vector<StageTimes>& stages, const PipelineOptions& options);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

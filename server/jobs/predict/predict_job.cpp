@@ -22,13 +22,13 @@
 #include "step/graph/changes.h"
 #include "step/simulate/simulate.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 using analysis::JobPrediction;
 using analysis::PredictedBucket;
 using analysis::PredictedTraining;
-using graph::Graph;
-using graph::TaskId;
+using step::Graph;
+using step::TaskId;
 
 namespace {
 
@@ -50,11 +50,11 @@ double tail_of(const CollectiveTime& time, Bound bound) {
 
 Graph scaled_times(Graph graph, double by) {
   const auto scale = [&](std::int64_t& ns) { ns = std::llround(static_cast<double>(ns) * by); };
-  for (graph::Task& task : graph.tasks) {
+  for (step::Task& task : graph.tasks) {
     scale(task.duration_ns);
     scale(task.gap_ns);
   }
-  for (graph::Dependency& dependency : graph.dependencies) {
+  for (step::Dependency& dependency : graph.dependencies) {
     scale(dependency.lag_ns);
   }
   return graph;
@@ -112,7 +112,7 @@ class Predictor {
       return hosts.error();
     }
     hosts_ = std::move(*hosts);
-    auto schedule = simulate::simulate(process_.graph);
+    auto schedule = step::simulate(process_.graph);
     if (!schedule) {
       return schedule.error();
     }
@@ -121,8 +121,8 @@ class Predictor {
     }
     alone_ns_ = static_cast<double>(schedule->total_ns);
     for (TaskId id = 0; id < process_.graph.tasks.size(); ++id) {
-      const graph::Task& task = process_.graph.tasks[id];
-      const bool on_host = process_.graph.resources[task.resource].type == graph::Resource::Type::kHost;
+      const step::Task& task = process_.graph.tasks[id];
+      const bool on_host = process_.graph.resources[task.resource].type == step::Resource::Type::kHost;
       if (task.phase != analysis::Phase::kForward || on_host != process_.on_host) {
         continue;
       }
@@ -133,7 +133,7 @@ class Predictor {
       ready = last_launched(process_.graph, *schedule, hosts_);
     }
     for (std::size_t i = 0; i < gradients.size(); ++i) {
-      gradients_.push_back({ready[i] == graph::kNoTask ? hosts_[i] : ready[i], gradients[i].bytes});
+      gradients_.push_back({ready[i] == step::kNoTask ? hosts_[i] : ready[i], gradients[i].bytes});
       gradient_bytes_ += gradients[i].bytes;
     }
     note_forward(*schedule);
@@ -147,10 +147,10 @@ class Predictor {
   }
 
   /// When forward begins with each module, as a share of the time until the first gradient.
-  void note_forward(const simulate::Schedule& schedule) {
+  void note_forward(const step::Schedule& schedule) {
     const auto first_gradient = static_cast<double>(schedule.end[gradients_.front().ready]);
     for (TaskId id = 0; id < process_.graph.tasks.size(); ++id) {
-      const graph::Task& task = process_.graph.tasks[id];
+      const step::Task& task = process_.graph.tasks[id];
       if (task.phase != analysis::Phase::kForward || task.module == 0 || first_gradient <= 0) {
         continue;
       }
@@ -273,10 +273,10 @@ class Predictor {
     if (request.sharding == 0 || bound == Bound::kSlow) {
       return graph;
     }
-    const graph::Selection optimizer = graph::select_phase(graph, analysis::Phase::kOptimizer);
+    const step::Selection optimizer = step::select_phase(graph, analysis::Phase::kOptimizer);
     const auto ranks = static_cast<double>(cluster_.ranks());
-    return graph::scaled(std::move(graph), optimizer,
-                         request.sharding == 1 ? largest_share(tensors(), ranks) : 1 / ranks);
+    return step::scaled(std::move(graph), optimizer,
+                        request.sharding == 1 ? largest_share(tensors(), ranks) : 1 / ranks);
   }
 
   /// The measured step over the simulated one, of the slowest rank.
@@ -319,7 +319,7 @@ class Predictor {
 
   struct Simulated {
     DdpStep step;
-    simulate::Schedule schedule;
+    step::Schedule schedule;
     double ms = 0;
   };
 
@@ -328,7 +328,7 @@ class Predictor {
     if (!step) {
       return step.error();
     }
-    auto schedule = simulate::simulate(step->graph);
+    auto schedule = step::simulate(step->graph);
     if (!schedule) {
       return schedule.error();
     }
@@ -355,7 +355,7 @@ class Predictor {
     training.sharding = request.sharding;
     training.compute_ms = scale(Bound::kMiddle) * alone_ns_ / kNsPerMs;
     const double added = std::abs(middle->ms - process_.step_ms.value);
-    const double error = std::hypot(whatif::kLeastError * middle->ms, whatif::kSystematicShare * added);
+    const double error = std::hypot(step::kLeastError * middle->ms, step::kSystematicShare * added);
     training.step_ms = {middle->ms, std::max(0.0, std::min(fast->ms, middle->ms) - error),
                         std::max(slow->ms, middle->ms) + error};
     describe(*middle, request, training);
@@ -447,7 +447,7 @@ class Predictor {
   PredictedBucket describe(const Simulated& simulated, const DdpStep::Bucket& bucket, std::size_t first,
                            bool is_last) const {
     const auto& names = process_.replica.gradients;
-    const simulate::Schedule& schedule = simulated.schedule;
+    const step::Schedule& schedule = simulated.schedule;
     PredictedBucket described;
     described.bytes = bucket.bytes;
     described.gradients = bucket.gradients;
@@ -490,4 +490,4 @@ base::Result<JobPrediction> predict_job(const OneProcess& process, const Cluster
   return Predictor(process, cluster, std::move(*times)).run(requests, pipelines);
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

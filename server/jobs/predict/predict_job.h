@@ -10,7 +10,7 @@
 #include "jobs/network/cluster_file.h"
 #include "jobs/predict/one_process.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 struct TrainingRequest {
   std::optional<std::uint64_t> bucket_bytes{};  ///< absent: DistributedDataParallel's own sizes
@@ -29,4 +29,4 @@ base::Result<analysis::JobPrediction> predict_job(const OneProcess& process, con
                                                   const std::vector<TrainingRequest>& requests,
                                                   const std::vector<PipelineRequest>& pipelines = {});
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

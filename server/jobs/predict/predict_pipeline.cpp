@@ -10,7 +10,7 @@
 #include "step/changes/prediction_error.h"
 #include "step/simulate/simulate.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
@@ -51,18 +51,18 @@ struct Run {
 };
 
 base::Result<Run> run(const PipelineProcess& process, const std::vector<StageTimes>& stages, Bound bound) {
-  const graph::Graph graph = pipeline_step(
+  const step::Graph graph = pipeline_step(
       stages, {.micro_batches = process.micro_batches,
                .order = process.forward_first ? PipelineOrder::kAllForwardFirst : PipelineOrder::kOneForwardOneBackward,
                .slow_down = process.slow_down(bound),
                .receiver_asks = process.on_host && bound == Bound::kSlow});
-  const auto schedule = simulate::simulate(graph);
+  const auto schedule = step::simulate(graph);
   if (!schedule) {
     return schedule.error();
   }
   Run run{static_cast<double>(schedule->total_ns) / kPerMs};
-  for (graph::TaskId id = 0; id < graph.tasks.size(); ++id) {
-    if (graph.resources[graph.tasks[id].resource].type != graph::Resource::Type::kHost) {
+  for (step::TaskId id = 0; id < graph.tasks.size(); ++id) {
+    if (graph.resources[graph.tasks[id].resource].type != step::Resource::Type::kHost) {
       continue;
     }
     run.busy_ms += static_cast<double>(schedule->end[id] - schedule->start[id]) / kPerMs;
@@ -84,7 +84,7 @@ std::vector<analysis::PredictedStage> described(const PipelineProcess& process,
 }  // namespace
 
 base::Result<analysis::PredictedPipeline> predict_pipeline(const PipelineProcess& process) {
-  const auto schedule = simulate::simulate(process.graph);
+  const auto schedule = step::simulate(process.graph);
   if (!schedule) {
     return schedule.error();
   }
@@ -106,7 +106,7 @@ base::Result<analysis::PredictedPipeline> predict_pipeline(const PipelineProcess
   const auto ranks = static_cast<double>(stages->size());
   const double shared_out_ms = process.micro_batches * process.alone_ms / ranks;
   const double added = std::abs(middle->ms - shared_out_ms);
-  const double error = std::hypot(whatif::kLeastError * middle->ms, whatif::kSystematicShare * added);
+  const double error = std::hypot(step::kLeastError * middle->ms, step::kSystematicShare * added);
   analysis::PredictedPipeline pipeline;
   pipeline.micro_batches = process.micro_batches;
   pipeline.forward_first = process.forward_first;
@@ -119,4 +119,4 @@ base::Result<analysis::PredictedPipeline> predict_pipeline(const PipelineProcess
   return pipeline;
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

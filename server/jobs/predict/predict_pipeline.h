@@ -11,7 +11,7 @@
 #include "protocol/experiment.h"
 #include "step/graph/graph.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// Which end of what is not known for certain.
 enum class Bound : std::uint8_t { kFast, kMiddle, kSlow };
@@ -23,7 +23,7 @@ struct PipelineTransfer {
 };
 
 struct PipelineProcess {
-  const graph::Graph& graph;
+  const step::Graph& graph;
   const protocol::Replica& replica;
   bool on_host = true;
   int micro_batches = 1;
@@ -41,4 +41,4 @@ struct PipelineProcess {
 /// An error says why it cannot be predicted. Pure.
 base::Result<analysis::PredictedPipeline> predict_pipeline(const PipelineProcess& process);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

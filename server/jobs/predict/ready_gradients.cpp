@@ -5,11 +5,11 @@
 #include <string>
 #include <string_view>
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
-using graph::Graph;
-using graph::kNoTask;
-using graph::TaskId;
+using step::Graph;
+using step::kNoTask;
+using step::TaskId;
 
 namespace {
 
@@ -20,7 +20,7 @@ std::vector<std::uint32_t> accumulation_of(const Graph& graph, std::size_t& coun
   std::vector<std::uint32_t> of(graph.operations.size());
   count = 0;
   for (std::size_t i = 1; i < of.size(); ++i) {
-    const graph::Operation& operation = graph.operations[i];
+    const step::Operation& operation = graph.operations[i];
     if (graph.names[operation.name] == kAccumulate) {
       of[i] = static_cast<std::uint32_t>(++count);
     } else if (operation.parent != 0) {
@@ -31,7 +31,7 @@ std::vector<std::uint32_t> accumulation_of(const Graph& graph, std::size_t& coun
 }
 
 bool is_host(const Graph& graph, TaskId id) {
-  return graph.resources[graph.tasks[id].resource].type == graph::Resource::Type::kHost;
+  return graph.resources[graph.tasks[id].resource].type == step::Resource::Type::kHost;
 }
 
 }  // namespace
@@ -76,15 +76,15 @@ base::Result<std::vector<TaskId>> accumulations(const Graph& graph, std::size_t 
   return ready;
 }
 
-std::vector<TaskId> last_launched(const Graph& graph, const simulate::Schedule& schedule,
+std::vector<TaskId> last_launched(const Graph& graph, const step::Schedule& schedule,
                                   const std::vector<TaskId>& hosts) {
   struct Launch {
     std::int64_t ns;
     TaskId task;
   };
   std::vector<Launch> launches;
-  for (const graph::Dependency& one : graph.dependencies) {
-    const bool launches_it = graph.tasks[one.to].kind == graph::Kind::kKernel && is_host(graph, one.from);
+  for (const step::Dependency& one : graph.dependencies) {
+    const bool launches_it = graph.tasks[one.to].kind == step::Kind::kKernel && is_host(graph, one.from);
     if (launches_it) {
       launches.push_back({schedule.start[one.from], one.to});
     }
@@ -98,4 +98,4 @@ std::vector<TaskId> last_launched(const Graph& graph, const simulate::Schedule& 
   return last;
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

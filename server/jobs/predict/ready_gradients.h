@@ -10,18 +10,18 @@
 #include "step/graph/graph.h"
 #include "step/simulate/simulate.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// Why data-parallel training with these is not modelled; nothing: it is.
 std::optional<base::Error> unmodelled_gradients(const std::vector<protocol::ReadyGradient>& gradients);
 
 /// By gradient in the order of accumulation: the task of a host at whose end AccumulateGrad is over. An error when the
 /// graph does not show `count` accumulations.
-base::Result<std::vector<graph::TaskId>> accumulations(const graph::Graph& graph, std::size_t count);
+base::Result<std::vector<step::TaskId>> accumulations(const step::Graph& graph, std::size_t count);
 
 /// By task of `hosts`: the last task of a device that was launched until its end; kNoTask: none. `schedule` is of the
 /// graph; of tasks that a device has no work for, the host itself decides.
-std::vector<graph::TaskId> last_launched(const graph::Graph& graph, const simulate::Schedule& schedule,
-                                         const std::vector<graph::TaskId>& hosts);
+std::vector<step::TaskId> last_launched(const step::Graph& graph, const step::Schedule& schedule,
+                                        const std::vector<step::TaskId>& hosts);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -10,7 +10,7 @@
 #include "analysis/attribution/iteration_walk.h"
 #include "analysis/memory/memory.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
@@ -236,4 +236,4 @@ std::vector<Recomputation> fitting_recomputations(std::span<const Recording> rec
   return fitting;
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -11,7 +11,7 @@
 #include "analysis/values/input.h"
 #include "protocol/recording.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// Modules of one class whose forward runs again.
 struct Recomputation {
@@ -29,4 +29,4 @@ struct Recomputation {
 std::vector<Recomputation> fitting_recomputations(std::span<const recording::Recording> recordings,
                                                   const analysis::SourceScope& scope, std::uint64_t limit_bytes);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 ShardedBuffers::ShardedBuffers(std::span<const ShardedUnit> units, double ranks, bool keeps_gathered, bool with_copies)
     : units_(units), ranks_(ranks), keeps_gathered_(keeps_gathered), copies_(with_copies ? 1 : 0) {
@@ -87,4 +87,4 @@ double ShardedBuffers::gathered_for_backward(double made) const {
   return shards(unit) + reduced + bytes(unit) + std::max(bytes(unit), next);
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// Weights that are gathered, and whose gradients are reduced, together.
 struct ShardedUnit {
@@ -54,4 +54,4 @@ class ShardedBuffers {
   std::vector<double> gathered_;  ///< by unit: bytes of this and all later units of backward; then 0
 };
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

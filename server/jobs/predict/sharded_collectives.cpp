@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
@@ -50,4 +50,4 @@ CollectiveTime ShardedCollectives::gather(std::span<const std::uint64_t> pieces)
   return sum;
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -11,7 +11,7 @@
 
 #include "jobs/network/collective_times.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// The share of the time of an all-reduce of the whole tensor.
 struct ShareOfAllReduce {
@@ -55,4 +55,4 @@ class ShardedCollectives {
   bool on_host_;
 };
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

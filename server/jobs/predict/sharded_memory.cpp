@@ -5,7 +5,7 @@
 #include <functional>
 #include <numeric>
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 using analysis::Category;
 
@@ -178,4 +178,4 @@ ShardedPeak sharded_peak(const analysis::MemoryOverTime& memory, const Sharding&
   return {whole(peak), whole(peak)};
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -11,7 +11,7 @@
 #include "analysis/values/profile.h"
 #include "jobs/predict/sharded_buffers.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// What one process has, and how it is sharded.
 struct Sharding {
@@ -40,4 +40,4 @@ double largest_share(std::vector<std::uint64_t> tensor_bytes, double ranks);
 /// step, any may be. Below stage 2 buckets are a copy of all gradients. Padding of shards is not in it. Pure.
 ShardedPeak sharded_peak(const analysis::MemoryOverTime& memory, const Sharding& sharding);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

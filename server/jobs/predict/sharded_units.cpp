@@ -4,7 +4,7 @@
 
 #include "jobs/predict/module_paths.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 std::vector<std::size_t> unit_sizes(const std::vector<protocol::ReadyGradient>& gradients, const BucketRule& rule) {
   std::vector<std::uint64_t> bytes;
@@ -36,4 +36,4 @@ std::vector<std::uint64_t> unit_bytes(const std::vector<std::uint64_t>& tensors,
   return units;
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -6,7 +6,7 @@
 #include "jobs/predict/ready_gradients.h"
 #include "jobs/replay/data_parallel.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
@@ -88,4 +88,4 @@ base::Result<std::vector<StepOfRanks>> steps_of_ranks(const StepBounds& alone, c
   return steps;
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

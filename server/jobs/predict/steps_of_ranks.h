@@ -9,7 +9,7 @@
 #include "jobs/network/cluster_file.h"
 #include "protocol/experiment.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// Nanoseconds.
 struct StepBounds {
@@ -30,4 +30,4 @@ struct StepOfRanks {
 base::Result<std::vector<StepOfRanks>> steps_of_ranks(const StepBounds& alone, const protocol::Replica& replica,
                                                       const Cluster& cluster);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -9,7 +9,7 @@
 
 #include "jobs/record/rank_record.h"
 
-namespace ridgeline::communication {
+namespace ridgeline::jobs {
 
 namespace {
 
@@ -97,9 +97,9 @@ class Connector {
       }
       for (std::size_t i = 0; i < record.collectives.size(); ++i) {
         const auto [sends, receives] = used[r][i];
-        const Kind kind = record.collectives[i].kind;
-        const bool from_root = kind == Kind::kBroadcast || kind == Kind::kScatter;
-        const bool to_root = kind == Kind::kReduce || kind == Kind::kGather;
+        const CollectiveKind kind = record.collectives[i].kind;
+        const bool from_root = kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kScatter;
+        const bool to_root = kind == CollectiveKind::kReduce || kind == CollectiveKind::kGather;
         if ((from_root && sends && !receives) || (to_root && receives && !sends)) {
           roots[key(record, record.collectives[i])] = record.rank;
         }
@@ -107,8 +107,8 @@ class Connector {
     }
     for (TracedRank& rank : ranks_) {
       for (Collective& one : rank.record.collectives) {
-        const bool has_root = one.kind == Kind::kBroadcast || one.kind == Kind::kScatter || one.kind == Kind::kReduce ||
-                              one.kind == Kind::kGather;
+        const bool has_root = one.kind == CollectiveKind::kBroadcast || one.kind == CollectiveKind::kScatter ||
+                              one.kind == CollectiveKind::kReduce || one.kind == CollectiveKind::kGather;
         const auto root = roots.find(key(rank.record, one));
         if (has_root && root != roots.end()) {
           one.peer = root->second;
@@ -123,7 +123,7 @@ class Connector {
 
   static MessageKey key(const RankRecord& record, const TracedMessage& message) {
     const Collective& one = record.collectives[message.transfer.collective];
-    const bool is_call = one.kind == Kind::kSend || one.kind == Kind::kReceive;
+    const bool is_call = one.kind == CollectiveKind::kSend || one.kind == CollectiveKind::kReceive;
     return {record.groups[one.group].name, is_call, is_call ? 0 : one.sequence, message.place};
   }
 
@@ -170,7 +170,7 @@ class Connector {
         continue;
       }
       Collective& one = ranks_[end->rank].record.collectives[at(*end).collective];
-      if (one.kind == Kind::kSend || one.kind == Kind::kReceive) {
+      if (one.kind == CollectiveKind::kSend || one.kind == CollectiveKind::kReceive) {
         one.sequence = number;
         one.peer = at(*end).peer < 0 ? one.peer : at(*end).peer;  // also where it receives from any
       }
@@ -190,4 +190,4 @@ std::vector<RankRecord> connect_ranks(std::vector<TracedRank> ranks, std::vector
   return Connector(std::move(ranks)).connect(warnings);
 }
 
-}  // namespace ridgeline::communication
+}  // namespace ridgeline::jobs

@@ -8,7 +8,7 @@
 #include "jobs/record/recorded_operations.h"
 #include "jobs/record/spans.h"
 
-namespace ridgeline::communication {
+namespace ridgeline::jobs {
 
 namespace {
 
@@ -54,4 +54,4 @@ DeviceWork device_work(const Recording& recording) {
   return work;
 }
 
-}  // namespace ridgeline::communication
+}  // namespace ridgeline::jobs

@@ -8,7 +8,7 @@
 #include "protocol/communication.h"
 #include "protocol/recording.h"
 
-namespace ridgeline::communication {
+namespace ridgeline::jobs {
 
 struct DeviceWork {
   /// By the operation `c10d::…` that launched them: from the start of its first kernel of NCCL or RCCL to the end of
@@ -20,4 +20,4 @@ struct DeviceWork {
 /// Kernels whose launch lies in no operation `c10d::…`, as where calls are coalesced, are in neither. Pure.
 DeviceWork device_work(const recording::Recording& recording);
 
-}  // namespace ridgeline::communication
+}  // namespace ridgeline::jobs

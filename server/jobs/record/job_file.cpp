@@ -14,7 +14,7 @@
 #include "jobs/record/record_json.h"
 #include "protocol/json_fields.h"
 
-namespace ridgeline::communication {
+namespace ridgeline::jobs {
 
 namespace {
 
@@ -150,4 +150,4 @@ std::vector<std::int64_t> common_steps(const std::vector<RankRecord>& ranks) {
   return common;
 }
 
-}  // namespace ridgeline::communication
+}  // namespace ridgeline::jobs

@@ -13,7 +13,7 @@
 #include "base/result.h"
 #include "protocol/communication.h"
 
-namespace ridgeline::communication {
+namespace ridgeline::jobs {
 
 struct JobRank {
   RankRecord record;
@@ -46,4 +46,4 @@ base::Result<Job> parse_job(const std::string& bytes);
 /// The steps that all ranks recorded, ascending. Empty: there is none.
 std::vector<std::int64_t> common_steps(const std::vector<RankRecord>& ranks);
 
-}  // namespace ridgeline::communication
+}  // namespace ridgeline::jobs

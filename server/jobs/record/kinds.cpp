@@ -5,53 +5,53 @@
 #include <string>
 #include <utility>
 
-namespace ridgeline::communication {
+namespace ridgeline::jobs {
 
 namespace {
 
-using Named = std::pair<std::string_view, Kind>;
+using Named = std::pair<std::string_view, CollectiveKind>;
 
 /// Parts of the names, without underscores; the first that fits decides.
 constexpr std::array kParts = {
-    Named{"reducescatter", Kind::kReduceScatter},
-    Named{"allreduce", Kind::kAllReduce},
-    Named{"allgather", Kind::kAllGather},
-    Named{"alltoall", Kind::kAllToAll},
-    Named{"broadcast", Kind::kBroadcast},
-    Named{"barrier", Kind::kBarrier},
-    Named{"scatter", Kind::kScatter},
-    Named{"gather", Kind::kGather},
-    Named{"reduce", Kind::kReduce},
-    Named{"send", Kind::kSend},
-    Named{"recv", Kind::kReceive},
+    Named{"reducescatter", CollectiveKind::kReduceScatter},
+    Named{"allreduce", CollectiveKind::kAllReduce},
+    Named{"allgather", CollectiveKind::kAllGather},
+    Named{"alltoall", CollectiveKind::kAllToAll},
+    Named{"broadcast", CollectiveKind::kBroadcast},
+    Named{"barrier", CollectiveKind::kBarrier},
+    Named{"scatter", CollectiveKind::kScatter},
+    Named{"gather", CollectiveKind::kGather},
+    Named{"reduce", CollectiveKind::kReduce},
+    Named{"send", CollectiveKind::kSend},
+    Named{"recv", CollectiveKind::kReceive},
 };
 
 constexpr std::array kNames = {
-    std::pair{Kind::kAllReduce, "all-reduce"}, std::pair{Kind::kReduceScatter, "reduce-scatter"},
-    std::pair{Kind::kAllGather, "all-gather"}, std::pair{Kind::kBroadcast, "broadcast"},
-    std::pair{Kind::kReduce, "reduce"},        std::pair{Kind::kGather, "gather"},
-    std::pair{Kind::kScatter, "scatter"},      std::pair{Kind::kAllToAll, "all-to-all"},
-    std::pair{Kind::kBarrier, "barrier"},      std::pair{Kind::kSend, "send"},
-    std::pair{Kind::kReceive, "receive"},      std::pair{Kind::kOther, "other"},
+    std::pair{CollectiveKind::kAllReduce, "all-reduce"}, std::pair{CollectiveKind::kReduceScatter, "reduce-scatter"},
+    std::pair{CollectiveKind::kAllGather, "all-gather"}, std::pair{CollectiveKind::kBroadcast, "broadcast"},
+    std::pair{CollectiveKind::kReduce, "reduce"},        std::pair{CollectiveKind::kGather, "gather"},
+    std::pair{CollectiveKind::kScatter, "scatter"},      std::pair{CollectiveKind::kAllToAll, "all-to-all"},
+    std::pair{CollectiveKind::kBarrier, "barrier"},      std::pair{CollectiveKind::kSend, "send"},
+    std::pair{CollectiveKind::kReceive, "receive"},      std::pair{CollectiveKind::kOther, "other"},
 };
 
 }  // namespace
 
-Kind kind_of_call(std::string_view name) {
+CollectiveKind kind_of_call(std::string_view name) {
   std::string plain(name);
   std::erase(plain, '_');
   const auto* const found =
       std::ranges::find_if(kParts, [&](const Named& part) { return plain.find(part.first) != std::string::npos; });
-  return found == kParts.end() ? Kind::kOther : found->second;
+  return found == kParts.end() ? CollectiveKind::kOther : found->second;
 }
 
-Kind kind_of_operator(std::string_view name) {
+CollectiveKind kind_of_operator(std::string_view name) {
   constexpr std::string_view kNamespace = "c10d::";
-  return name.starts_with(kNamespace) ? kind_of_call(name.substr(kNamespace.size())) : Kind::kOther;
+  return name.starts_with(kNamespace) ? kind_of_call(name.substr(kNamespace.size())) : CollectiveKind::kOther;
 }
 
-const char* kind_name(Kind kind) {
+const char* kind_name(CollectiveKind kind) {
   return std::ranges::find(kNames, kind, &decltype(kNames)::value_type::first)->second;
 }
 
-}  // namespace ridgeline::communication
+}  // namespace ridgeline::jobs

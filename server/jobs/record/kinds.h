@@ -5,15 +5,15 @@
 
 #include "protocol/communication.h"
 
-namespace ridgeline::communication {
+namespace ridgeline::jobs {
 
 /// The kind of a call in the flight recorder: "all_reduce", "_allgather_base". kOther for a name that we do not know.
-Kind kind_of_call(std::string_view name);
+CollectiveKind kind_of_call(std::string_view name);
 
 /// The kind of an operator of the dispatcher: "c10d::allreduce_". kOther for a name that we do not know.
-Kind kind_of_operator(std::string_view name);
+CollectiveKind kind_of_operator(std::string_view name);
 
 /// "all-reduce"
-const char* kind_name(Kind kind);
+const char* kind_name(CollectiveKind kind);
 
-}  // namespace ridgeline::communication
+}  // namespace ridgeline::jobs

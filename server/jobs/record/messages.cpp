@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-namespace ridgeline::communication {
+namespace ridgeline::jobs {
 
 namespace {
 
@@ -18,8 +18,9 @@ using protocol::CommunicationTrace;
 using protocol::GlooMessage;
 using protocol::MessageKind;
 
-// gloo/types.h: a slot is the kind of the collective (8 bits), its tag (32 bits) and a part of it (24 bits). Kind 0 is
-// a slot that the caller chose: the tag of send and recv. ProcessGroupGloo counts its collectives in the tag.
+// gloo/types.h: a slot is the kind of the collective (8 bits), its tag (32 bits) and a part of it (24 bits).
+// CollectiveKind 0 is a slot that the caller chose: the tag of send and recv. ProcessGroupGloo counts its collectives
+// in the tag.
 constexpr unsigned kKindShift = 56;
 constexpr unsigned kTagShift = 24;
 constexpr std::uint64_t kTagMask = 0xffffffffU;
@@ -124,7 +125,7 @@ class Messages {
       const protocol::PointToPointCall& call = trace_.point_to_point[i];
       const bool sends = call.function == "send";
       Collective one;
-      one.kind = sends ? Kind::kSend : Kind::kReceive;
+      one.kind = sends ? CollectiveKind::kSend : CollectiveKind::kReceive;
       one.group = call.group;
       one.bytes = call.bytes;
       one.dtype = call.dtype;
@@ -248,4 +249,4 @@ void sort_by_call(TracedRank& rank) {
   std::ranges::stable_sort(rank.messages, {}, [](const TracedMessage& one) { return one.transfer.started_ns; });
 }
 
-}  // namespace ridgeline::communication
+}  // namespace ridgeline::jobs

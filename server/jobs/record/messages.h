@@ -8,7 +8,7 @@
 #include "protocol/communication_trace.h"
 #include "protocol/recording.h"
 
-namespace ridgeline::communication {
+namespace ridgeline::jobs {
 
 /// Adds to `to` the messages with a payload that belong to its collectives, and the calls of send and recv, whose times
 /// are those of their messages. `calls` are the operations of those calls. A connection belongs to one group: the one
@@ -19,4 +19,4 @@ void add_messages(const recording::Recording& recording, const protocol::Communi
 /// Sorts the collectives by their call, and the messages by their start.
 void sort_by_call(TracedRank& rank);
 
-}  // namespace ridgeline::communication
+}  // namespace ridgeline::jobs

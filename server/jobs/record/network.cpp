@@ -11,7 +11,7 @@
 #include "base/json_problem.h"
 #include "protocol/json_fields.h"
 
-namespace ridgeline::communication {
+namespace ridgeline::jobs {
 
 namespace {
 
@@ -196,4 +196,4 @@ std::string network_text(const MeasuredNetwork& network) {
   return text;
 }
 
-}  // namespace ridgeline::communication
+}  // namespace ridgeline::jobs

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 
-namespace ridgeline::communication {
+namespace ridgeline::jobs {
 
 /// A median with its 95 % interval.
 struct Range {
@@ -71,4 +71,4 @@ std::string network_toml(const MeasuredNetwork& network);
 /// A table of the times of each link, for people.
 std::string network_text(const MeasuredNetwork& network);
 
-}  // namespace ridgeline::communication
+}  // namespace ridgeline::jobs

@@ -11,7 +11,7 @@
 #include "analysis/time/models.h"
 #include "jobs/record/job_file.h"
 
-namespace ridgeline::communication {
+namespace ridgeline::jobs {
 
 namespace {
 
@@ -19,7 +19,9 @@ constexpr double kNsPerMs = 1e6;
 constexpr std::size_t kLeastSteps = 6;  ///< an interval of order statistics needs this many
 constexpr double kLeastSlower = 0.03;
 
-bool is_point_to_point(const Collective& one) { return one.kind == Kind::kSend || one.kind == Kind::kReceive; }
+bool is_point_to_point(const Collective& one) {
+  return one.kind == CollectiveKind::kSend || one.kind == CollectiveKind::kReceive;
+}
 
 /// When a rank takes part in a collective: when it calls it or, on a device, when the kernel begins.
 std::int64_t arrival_ns(const RankRecord& rank, const Collective& one) {
@@ -60,7 +62,7 @@ class LastCalls {
     if (!is_point_to_point(one)) {
       return {group, one.sequence, -1, -1};
     }
-    const bool sends = one.kind == Kind::kSend;
+    const bool sends = one.kind == CollectiveKind::kSend;
     return {group, one.sequence, sends ? rank.rank : one.peer, sends ? one.peer : rank.rank};
   }
 
@@ -333,4 +335,4 @@ std::optional<Straggler> find_straggler(const std::vector<RankRecord>& ranks, co
   return straggler;
 }
 
-}  // namespace ridgeline::communication
+}  // namespace ridgeline::jobs

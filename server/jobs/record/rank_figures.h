@@ -9,7 +9,7 @@
 #include "jobs/record/spans.h"
 #include "protocol/communication.h"
 
-namespace ridgeline::communication {
+namespace ridgeline::jobs {
 
 /// Means over the recorded steps, in milliseconds by the clock: with the cost of recording.
 struct RankFigures {
@@ -73,4 +73,4 @@ struct Straggler {
 /// that median, by at least 3 %. Nothing else is claimed, and nothing with fewer than six steps. `work` may lack ranks.
 std::optional<Straggler> find_straggler(const std::vector<RankRecord>& ranks, const std::vector<RankWork>& work);
 
-}  // namespace ridgeline::communication
+}  // namespace ridgeline::jobs

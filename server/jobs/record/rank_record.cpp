@@ -14,7 +14,7 @@
 #include "jobs/record/messages.h"
 #include "jobs/record/recorded_operations.h"
 
-namespace ridgeline::communication {
+namespace ridgeline::jobs {
 
 namespace {
 
@@ -60,8 +60,8 @@ class Tracer {
   }
 
   /// Gloo runs a reduce-scatter as an all-reduce, and the flight recorder names what is run.
-  static bool runs_as(Kind called, Kind run) {
-    return called == run || (called == Kind::kReduceScatter && run == Kind::kAllReduce);
+  static bool runs_as(CollectiveKind called, CollectiveKind run) {
+    return called == run || (called == CollectiveKind::kReduceScatter && run == CollectiveKind::kAllReduce);
   }
 
   void add_collectives() {
@@ -183,7 +183,7 @@ class Tracer {
         next.clear();
         iteration = one.iteration;
       }
-      if (one.kind != Kind::kAllReduce || !called_[i]->in_backward) {
+      if (one.kind != CollectiveKind::kAllReduce || !called_[i]->in_backward) {
         continue;
       }
       for (const auto& [replica, buckets] : replicas) {
@@ -298,4 +298,4 @@ TracedRank trace_rank(const Recording& recording, const CommunicationTrace& trac
   return Tracer(recording, trace, scope).trace(rank, world_size);
 }
 
-}  // namespace ridgeline::communication
+}  // namespace ridgeline::jobs

@@ -10,7 +10,7 @@
 #include "protocol/communication_trace.h"
 #include "protocol/recording.h"
 
-namespace ridgeline::communication {
+namespace ridgeline::jobs {
 
 /// A message of Gloo's with the collective that it belongs to; its peer is known once all ranks are.
 struct TracedMessage {
@@ -37,4 +37,4 @@ TracedRank trace_rank(const recording::Recording& recording, const protocol::Com
 /// on their bytes, are left out, and `warnings` says how many.
 std::vector<RankRecord> connect_ranks(std::vector<TracedRank> ranks, std::vector<std::string>& warnings);
 
-}  // namespace ridgeline::communication
+}  // namespace ridgeline::jobs

@@ -5,7 +5,7 @@
 
 #include "protocol/json_fields.h"
 
-namespace ridgeline::communication {
+namespace ridgeline::jobs {
 
 namespace {
 
@@ -54,8 +54,8 @@ json collective_json(const Collective& one) {
 Collective collective_from(const json& value, const RankRecord& record) {
   Collective one;
   const int kind = member<int>(value, "kind");
-  check(kind >= 0 && kind <= static_cast<int>(Kind::kOther), "a collective is of no known kind");
-  one.kind = static_cast<Kind>(kind);
+  check(kind >= 0 && kind <= static_cast<int>(CollectiveKind::kOther), "a collective is of no known kind");
+  one.kind = static_cast<CollectiveKind>(kind);
   one.group = member<std::uint32_t>(value, "group");
   one.sequence = member<std::uint64_t>(value, "sequence");
   one.bytes = member<std::uint64_t>(value, "bytes");
@@ -146,4 +146,4 @@ RankRecord record_from(const json& value) {
   return record;
 }
 
-}  // namespace ridgeline::communication
+}  // namespace ridgeline::jobs

@@ -8,7 +8,7 @@
 #include "jobs/record/kinds.h"
 #include "protocol/recording_format.h"
 
-namespace ridgeline::communication {
+namespace ridgeline::jobs {
 
 namespace {
 
@@ -21,7 +21,9 @@ constexpr std::string_view kFunctional = "_c10d_functional";  ///< and …_autog
 constexpr std::string_view kWait = "::wait_tensor";
 constexpr std::string_view kPythonCaller = "torch/distributed/distributed_c10d.py";
 
-bool is_point_to_point(Kind kind) { return kind == Kind::kSend || kind == Kind::kReceive; }
+bool is_point_to_point(CollectiveKind kind) {
+  return kind == CollectiveKind::kSend || kind == CollectiveKind::kReceive;
+}
 
 class Reader {
  public:
@@ -62,7 +64,7 @@ class Reader {
     return parent != kNone && is_wait(recording_.string(recording_.op_name()[parent]));
   }
 
-  CalledOperation called(std::size_t op, Kind kind) const {
+  CalledOperation called(std::size_t op, CollectiveKind kind) const {
     CalledOperation call{op, kind};
     for (std::uint32_t outer = recording_.op_parent()[op]; outer != kNone; outer = recording_.op_parent()[outer]) {
       call.in_backward =
@@ -129,4 +131,4 @@ std::optional<std::int64_t> next_operation(const Recording& recording, std::size
   return std::nullopt;
 }
 
-}  // namespace ridgeline::communication
+}  // namespace ridgeline::jobs

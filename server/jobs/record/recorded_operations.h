@@ -14,7 +14,7 @@
 #include "protocol/communication_trace.h"
 #include "protocol/recording.h"
 
-namespace ridgeline::communication {
+namespace ridgeline::jobs {
 
 /// What the names of operations that communicate begin with.
 inline constexpr std::string_view kCallPrefix = "c10d::";
@@ -22,7 +22,7 @@ inline constexpr std::string_view kCallPrefix = "c10d::";
 /// A call of the dispatcher's `c10d::…` operators, on the thread that made it.
 struct CalledOperation {
   std::size_t op = 0;  ///< of the recording
-  Kind kind = Kind::kOther;
+  CollectiveKind kind = CollectiveKind::kOther;
   bool in_backward = false;  ///< a node of the autograd graph was running: DistributedDataParallel's hooks call there
   bool by_python = false;    ///< torch.distributed's Python functions called it, or functional collectives: what waits
                              ///< for the result is a call of its own; else C++ called it, and waits for it
@@ -55,4 +55,4 @@ std::int64_t waited_in_cpp(const recording::Recording& recording, std::size_t ca
 std::optional<std::int64_t> next_operation(const recording::Recording& recording, std::size_t call,
                                            std::int64_t time_ns);
 
-}  // namespace ridgeline::communication
+}  // namespace ridgeline::jobs

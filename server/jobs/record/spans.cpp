@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ridgeline::communication {
+namespace ridgeline::jobs {
 
 std::vector<Span> merged(std::vector<Span> spans) {
   std::erase_if(spans, [](const Span& span) { return span.end <= span.begin; });
@@ -61,4 +61,4 @@ std::int64_t overlap(const std::vector<Span>& a, const std::vector<Span>& b) {
   return sum;
 }
 
-}  // namespace ridgeline::communication
+}  // namespace ridgeline::jobs

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ridgeline::communication {
+namespace ridgeline::jobs {
 
 struct Span {
   std::int64_t begin = 0;
@@ -26,4 +26,4 @@ std::int64_t length(const std::vector<Span>& spans);
 /// How long two sets of merged spans are at the same time.
 std::int64_t overlap(const std::vector<Span>& a, const std::vector<Span>& b);
 
-}  // namespace ridgeline::communication
+}  // namespace ridgeline::jobs

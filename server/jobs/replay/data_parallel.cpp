@@ -3,10 +3,10 @@
 #include <limits>
 #include <utility>
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
-using graph::kNoTask;
-using graph::TaskId;
+using step::kNoTask;
+using step::TaskId;
 
 std::vector<std::size_t> bucket_sizes(const std::vector<std::uint64_t>& gradient_bytes, const BucketRule& rule) {
   std::vector<std::size_t> sizes;
@@ -28,7 +28,7 @@ std::vector<std::size_t> bucket_sizes(const std::vector<std::uint64_t>& gradient
   return sizes;
 }
 
-base::Result<EqualRanks> data_parallel(graph::Graph graph, std::vector<int> ranks,
+base::Result<EqualRanks> data_parallel(step::Graph graph, std::vector<int> ranks,
                                        const std::vector<Gradient>& gradients, TaskId waits, const BucketRule& rule) {
   const std::size_t tasks = graph.tasks.size();
   if (gradients.empty()) {
@@ -47,14 +47,14 @@ base::Result<EqualRanks> data_parallel(graph::Graph graph, std::vector<int> rank
     }
     bytes.push_back(gradient.bytes);
   }
-  graph.resources.push_back({"collectives", graph::Resource::Type::kLink});
+  graph.resources.push_back({"collectives", step::Resource::Type::kLink});
   EqualRanks made{std::move(ranks), {}, {}};
   std::size_t next = 0;
   TaskId before = kNoTask;
   for (const std::size_t size : bucket_sizes(bytes, rule)) {
-    graph::Task task;
+    step::Task task;
     task.resource = static_cast<std::uint16_t>(graph.resources.size() - 1);
-    task.kind = graph::Kind::kCommunication;
+    task.kind = step::Kind::kCommunication;
     const auto call = static_cast<TaskId>(graph.tasks.size());
     graph.tasks.push_back(task);
     if (before != kNoTask) {
@@ -62,7 +62,7 @@ base::Result<EqualRanks> data_parallel(graph::Graph graph, std::vector<int> rank
     }
     before = call;
     const std::size_t bucket = made.calls.size();
-    made.calls.push_back({call, communication::Kind::kAllReduce, bucket, 0, static_cast<int>(bucket)});
+    made.calls.push_back({call, CollectiveKind::kAllReduce, bucket, 0, static_cast<int>(bucket)});
     for (const std::size_t end = next + size; next < end; ++next) {
       graph.dependencies.push_back({gradients[next].ready, call, 0});
       made.calls.back().bytes += static_cast<double>(bytes[next]);
@@ -73,4 +73,4 @@ base::Result<EqualRanks> data_parallel(graph::Graph graph, std::vector<int> rank
   return made;
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -8,11 +8,11 @@
 #include "jobs/replay/job_graph.h"
 #include "step/graph/graph.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// When backward is over with it, a gradient is there.
 struct Gradient {
-  graph::TaskId ready = 0;
+  step::TaskId ready = 0;
   std::uint64_t bytes = 0;
 };
 
@@ -30,8 +30,8 @@ std::vector<std::size_t> bucket_sizes(const std::vector<std::uint64_t>& gradient
 /// buckets before have ended; `waits`, where the script goes on with the gradients, begins after the last. Gradients
 /// are in the order in which they are ready. Not in it: copies to and from buckets, and what communication takes of the
 /// device or the cores that compute. Fails for tasks that the graph does not have, and without gradients.
-base::Result<EqualRanks> data_parallel(graph::Graph graph, std::vector<int> ranks,
-                                       const std::vector<Gradient>& gradients, graph::TaskId waits,
+base::Result<EqualRanks> data_parallel(step::Graph graph, std::vector<int> ranks,
+                                       const std::vector<Gradient>& gradients, step::TaskId waits,
                                        const BucketRule& rule);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

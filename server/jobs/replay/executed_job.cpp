@@ -10,14 +10,14 @@
 #include <unordered_map>
 #include <utility>
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
 using analysis::ExecutionNode;
 using analysis::ExecutionTrace;
-using graph::Graph;
-using graph::TaskId;
+using step::Graph;
+using step::TaskId;
 using Type = ExecutionNode::Type;
 
 constexpr std::int64_t kNsPerUs = 1000;
@@ -65,9 +65,9 @@ class Rank {
     graph.lines.emplace_back();
     graph.modules.emplace_back();
     graph.operations.emplace_back();
-    graph.resources = {{"host", graph::Resource::Type::kHost},
-                       {"device", graph::Resource::Type::kDevice},
-                       {"communication and memory", graph::Resource::Type::kLink, 1e9}};
+    graph.resources = {{"host", step::Resource::Type::kHost},
+                       {"device", step::Resource::Type::kDevice},
+                       {"communication and memory", step::Resource::Type::kLink, 1e9}};
   }
 
   base::Result<EqualRanks> make() {
@@ -89,7 +89,7 @@ class Rank {
         is_waited_for[from->second] = true;
       }
     }
-    graph.end = append({.resource = kFree, .kind = graph::Kind::kMark});
+    graph.end = append({.resource = kFree, .kind = step::Kind::kMark});
     for (TaskId id = 0; id < graph.end; ++id) {
       if (!is_waited_for[id]) {
         graph.dependencies.push_back({id, graph.end, 0});
@@ -107,19 +107,19 @@ class Rank {
     return base::error("rank " + std::to_string(trace_.rank) + ": " + what);
   }
 
-  TaskId append(graph::Task task) {
+  TaskId append(step::Task task) {
     made_.graph.tasks.push_back(task);
     return static_cast<TaskId>(made_.graph.tasks.size() - 1);
   }
 
   void add(const ExecutionNode& node) {
     const bool computes = node.type == Type::kCompute;
-    graph::Task task;
+    step::Task task;
     task.resource = !computes ? kFree : node.on_host ? kHost : kDevice;
-    task.kind = is_communication(node.type) ? graph::Kind::kCommunication
-                : !computes                 ? graph::Kind::kMark
-                : node.on_host              ? graph::Kind::kOperation
-                                            : graph::Kind::kKernel;
+    task.kind = is_communication(node.type) ? step::Kind::kCommunication
+                : !computes                 ? step::Kind::kMark
+                : node.on_host              ? step::Kind::kOperation
+                                            : step::Kind::kKernel;
     task.duration_ns = static_cast<std::int64_t>(node.duration_us) * kNsPerUs;
     task.name = index_of(node.name, names_, made_.graph.names);
     task.line = line_of(node.line);
@@ -242,4 +242,4 @@ base::Result<ExecutedJob> executed_job(const std::vector<ExecutionTrace>& traces
   return executed;
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "jobs/replay/recorded_job.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 struct ExecutedJob {
   /// Without what the traces do not have: when steps began (`recorded_ns` is empty), gradients, and phases. Where all
@@ -24,4 +24,4 @@ struct ExecutedJob {
 /// for a node that waits for one that is not there, and for a rank that is there twice. Pure.
 base::Result<ExecutedJob> executed_job(const std::vector<analysis::ExecutionTrace>& traces);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -7,11 +7,11 @@
 #include <tuple>
 #include <utility>
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
-using graph::TaskId;
+using step::TaskId;
 using LineKey = std::pair<std::string, std::uint32_t>;
 
 /// By part, then the line's text: how long its tasks are.
@@ -21,7 +21,7 @@ TimesByLine times_by_line(const JobGraph& job) {
   TimesByLine times(job.parts.size());
   for (std::size_t part = 0; part < job.parts.size(); ++part) {
     for (TaskId offset = 0; offset < job.parts[part].count; ++offset) {
-      const graph::Task& task = job.graph.tasks[job.parts[part].first + offset];
+      const step::Task& task = job.graph.tasks[job.parts[part].first + offset];
       if (task.line == 0) {
         continue;
       }
@@ -34,11 +34,11 @@ TimesByLine times_by_line(const JobGraph& job) {
   return times;
 }
 
-void blame_line(Straggler& straggler, const TimesByLine& times) {
-  for (const auto& [key, own] : times[straggler.part]) {
+void blame_line(LateRank& late_rank, const TimesByLine& times) {
+  for (const auto& [key, own] : times[late_rank.part]) {
     std::vector<std::int64_t> others;
     for (std::size_t part = 0; part < times.size(); ++part) {
-      if (part == straggler.part) {
+      if (part == late_rank.part) {
         continue;
       }
       const auto found = times[part].find(key);
@@ -47,9 +47,9 @@ void blame_line(Straggler& straggler, const TimesByLine& times) {
     const auto middle = others.begin() + static_cast<std::ptrdiff_t>(others.size() / 2);
     std::ranges::nth_element(others, middle);
     const std::int64_t excess = own.second - *middle;
-    if (excess > straggler.excess_ns) {
-      straggler.line = own.first;
-      straggler.excess_ns = excess;
+    if (excess > late_rank.excess_ns) {
+      late_rank.line = own.first;
+      late_rank.excess_ns = excess;
     }
   }
 }
@@ -65,7 +65,7 @@ int part_of(const JobGraph& job, TaskId task) {
 
 }  // namespace
 
-std::vector<PathShare> critical_shares(const JobGraph& job, const simulate::Schedule& schedule) {
+std::vector<PathShare> critical_shares(const JobGraph& job, const step::Schedule& schedule) {
   std::map<TaskId, int> end_of;
   for (std::size_t place = 0; place < job.collectives.size(); ++place) {
     for (const TaskId end : job.collectives[place].ends) {
@@ -74,7 +74,7 @@ std::vector<PathShare> critical_shares(const JobGraph& job, const simulate::Sche
   }
   std::map<std::tuple<int, std::uint32_t, int>, std::int64_t> sums;
   std::int64_t before = 0;
-  for (const TaskId task : simulate::critical_path(job.graph, schedule)) {
+  for (const TaskId task : step::critical_path(job.graph, schedule)) {
     const std::int64_t ns = schedule.end[task] - before;
     before = schedule.end[task];
     const auto end = end_of.find(task);
@@ -92,8 +92,8 @@ std::vector<PathShare> critical_shares(const JobGraph& job, const simulate::Sche
   return shares;
 }
 
-std::vector<Straggler> stragglers(const JobGraph& job, const simulate::Schedule& schedule) {
-  std::vector<Straggler> all(job.parts.size());
+std::vector<LateRank> late_ranks(const JobGraph& job, const step::Schedule& schedule) {
+  std::vector<LateRank> all(job.parts.size());
   for (std::size_t part = 0; part < all.size(); ++part) {
     all[part].part = part;
   }
@@ -111,19 +111,19 @@ std::vector<Straggler> stragglers(const JobGraph& job, const simulate::Schedule&
     std::ranges::partial_sort(starts, starts.begin() + 2, std::greater());
     all[starts[0].second].late_ns += starts[0].first - starts[1].first;
   }
-  std::erase_if(all, [](const Straggler& one) { return one.late_ns == 0; });
+  std::erase_if(all, [](const LateRank& one) { return one.late_ns == 0; });
   const TimesByLine times = times_by_line(job);
-  for (Straggler& straggler : all) {
-    blame_line(straggler, times);
+  for (LateRank& late_rank : all) {
+    blame_line(late_rank, times);
   }
-  std::ranges::stable_sort(all, std::greater(), &Straggler::late_ns);
+  std::ranges::stable_sort(all, std::greater(), &LateRank::late_ns);
   return all;
 }
 
-std::vector<analysis::LineTime> thread_times(const graph::Graph& rank, std::size_t steps) {
+std::vector<analysis::LineTime> thread_times(const step::Graph& rank, std::size_t steps) {
   const double scale = 1e6 * static_cast<double>(steps);
   std::map<std::uint32_t, analysis::LineTime> sums;
-  for (const graph::Task& task : rank.tasks) {
+  for (const step::Task& task : rank.tasks) {
     if (task.line == 0) {
       continue;
     }
@@ -142,4 +142,4 @@ std::vector<analysis::LineTime> thread_times(const graph::Graph& rank, std::size
   return times;
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

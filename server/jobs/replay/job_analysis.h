@@ -1,4 +1,4 @@
-// What decides how long the iteration of a job takes: ranks, lines and buckets of its critical path, and stragglers.
+// What decides how long the iteration of a job takes: ranks, lines and buckets of its critical path, and late_ranks.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include "analysis/values/job_report.h"
 #include "jobs/replay/job_graph.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// Time of the critical path that belongs together.
 struct PathShare {
@@ -19,10 +19,10 @@ struct PathShare {
 
 /// The longest first; they sum to the iteration. Of a job that is joined whole, what a collective takes after its last
 /// rank began is the collective's; with messages, each message is by itself and only the last latency is.
-std::vector<PathShare> critical_shares(const JobGraph& job, const simulate::Schedule& schedule);
+std::vector<PathShare> critical_shares(const JobGraph& job, const step::Schedule& schedule);
 
 /// A part that others wait for.
-struct Straggler {
+struct LateRank {
   std::size_t part = 0;
   std::int64_t late_ns = 0;    ///< how much later collectives began than the next latest part would have let them
   std::uint32_t line = 0;      ///< of Graph::lines: where it takes most more than the median of the others; 0: nowhere
@@ -30,10 +30,10 @@ struct Straggler {
 };
 
 /// The one that delays most first. None where parts are equally late.
-std::vector<Straggler> stragglers(const JobGraph& job, const simulate::Schedule& schedule);
+std::vector<LateRank> late_ranks(const JobGraph& job, const step::Schedule& schedule);
 
 /// What the thread of a rank's graph does by line: means of one of its `steps` steps, the longest first. Work of no
 /// line of the user's is left out.
-std::vector<analysis::LineTime> thread_times(const graph::Graph& rank, std::size_t steps);
+std::vector<analysis::LineTime> thread_times(const step::Graph& rank, std::size_t steps);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -9,14 +9,14 @@
 #include <string>
 #include <utility>
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
-using graph::Graph;
-using graph::kNoTask;
-using graph::Task;
-using graph::TaskId;
+using step::Graph;
+using step::kNoTask;
+using step::Task;
+using step::TaskId;
 
 constexpr std::size_t kMostResources = std::numeric_limits<std::uint16_t>::max();
 constexpr double kMostMessages = 4e6;
@@ -41,7 +41,7 @@ class Joiner {
     for (const EqualRanks& ranks : ranks_) {
       append(ranks);
     }
-    free_ = add_resource({"network", graph::Resource::Type::kLink, 1e9});
+    free_ = add_resource({"network", step::Resource::Type::kLink, 1e9});
     add_collectives();
     move_dependents();
     if (joining_ == Joining::kMessages && !expand_all()) {
@@ -133,7 +133,7 @@ class Joiner {
                                      std::to_string(first.size()));
   }
 
-  std::uint16_t add_resource(graph::Resource resource) {
+  std::uint16_t add_resource(step::Resource resource) {
     job_.graph.resources.push_back(std::move(resource));
     return static_cast<std::uint16_t>(job_.graph.resources.size() - 1);
   }
@@ -156,11 +156,11 @@ class Joiner {
       task.resource = static_cast<std::uint16_t>(task.resource + all.resources.size());
       all.tasks.push_back(task);
     }
-    for (const graph::Dependency& each : one.dependencies) {
+    for (const step::Dependency& each : one.dependencies) {
       all.dependencies.push_back({each.from + tasks, each.to + tasks, each.lag_ns});
     }
     JobGraph::Part part{ranks.ranks, tasks, static_cast<TaskId>(one.tasks.size()), one.memory, one.bytes_at_start};
-    for (graph::MemoryChange& change : part.memory) {
+    for (step::MemoryChange& change : part.memory) {
       change.task += tasks;
     }
     job_.parts.push_back(std::move(part));
@@ -173,7 +173,7 @@ class Joiner {
     const std::size_t names = all.names.size();
     const std::size_t operations = all.operations.size();
     for (std::size_t place = 1; place < one.operations.size(); ++place) {
-      graph::Operation operation = one.operations[place];
+      step::Operation operation = one.operations[place];
       if (operation.name != 0) {
         operation.name += static_cast<std::uint32_t>(names) - 1;
       }
@@ -186,7 +186,7 @@ class Joiner {
     all.names.insert(all.names.end(), rest(one.names), one.names.end());
     all.lines.insert(all.lines.end(), rest(one.lines), one.lines.end());
     all.modules.insert(all.modules.end(), rest(one.modules), one.modules.end());
-    for (graph::Resource resource : one.resources) {
+    for (step::Resource resource : one.resources) {
       resource.name = name + resource.name;
       all.resources.push_back(std::move(resource));
     }
@@ -217,13 +217,13 @@ class Joiner {
     JobGraph::Collective& collective = job_.collectives[place];
     collective.parts.push_back(part);
     collective.starts.push_back(start);
-    collective.ends.push_back(graph::insert_after(job_.graph, start, end));
+    collective.ends.push_back(step::insert_after(job_.graph, start, end));
     end_of_[start] = collective.ends.back();
     calls_[place].push_back(&call);
   }
 
   void move_dependents() {
-    for (graph::Dependency& dependency : job_.graph.dependencies) {
+    for (step::Dependency& dependency : job_.graph.dependencies) {
       const auto moved = end_of_.find(dependency.from);
       if (moved != end_of_.end()) {
         dependency.from = moved->second;
@@ -231,7 +231,7 @@ class Joiner {
     }
   }
 
-  TaskId add_task(std::uint16_t resource, double ns, graph::Kind kind) {
+  TaskId add_task(std::uint16_t resource, double ns, step::Kind kind) {
     Task task;
     task.resource = resource;
     task.duration_ns = std::llround(ns);
@@ -251,7 +251,7 @@ class Joiner {
       return;
     }
     const JobGraph::Collective& collective = job_.collectives[place];
-    const TaskId all = add_task(free_, 0, graph::Kind::kMark);
+    const TaskId all = add_task(free_, 0, step::Kind::kMark);
     const double cost =
         cost_ns(collective.kind, network_.algorithm, world_, calls_[place].front()->bytes, network_.slowest);
     for (const TaskId start : collective.starts) {
@@ -267,7 +267,7 @@ class Joiner {
       return;
     }
     const JobGraph::Collective& collective = job_.collectives[place];
-    const TaskId all = add_task(free_, 0, graph::Kind::kMark);
+    const TaskId all = add_task(free_, 0, step::Kind::kMark);
     for (const TaskId start : collective.starts) {
       depend(start, all);
     }
@@ -328,7 +328,7 @@ class Joiner {
         if (!resource.has_value()) {
           return false;
         }
-        const TaskId task = add_task(*resource, message.bytes / link.bytes_per_ns, graph::Kind::kCommunication);
+        const TaskId task = add_task(*resource, message.bytes / link.bytes_per_ns, step::Kind::kCommunication);
         for (const std::size_t end : {message.from, message.to}) {
           for (const Arrival& arrival : before[end]) {
             depend(arrival.task, task, arrival.lag_ns);
@@ -356,13 +356,13 @@ class Joiner {
       return std::nullopt;
     }
     const std::uint16_t resource =
-        add_resource({"link " + std::to_string(from) + " to " + std::to_string(to), graph::Resource::Type::kLink, 1});
+        add_resource({"link " + std::to_string(from) + " to " + std::to_string(to), step::Resource::Type::kLink, 1});
     links_.insert({{from, to}, resource});
     return resource;
   }
 
   void finish() {
-    job_.graph.end = add_task(free_, 0, graph::Kind::kMark);
+    job_.graph.end = add_task(free_, 0, step::Kind::kMark);
     for (std::size_t part = 0; part < ranks_.size(); ++part) {
       const TaskId end = job_.parts[part].first + ranks_[part].graph.end;
       const auto moved = end_of_.find(end);
@@ -388,11 +388,11 @@ base::Result<JobGraph> join(const std::vector<EqualRanks>& ranks, const Network&
   return Joiner(ranks, network, joining).join();
 }
 
-simulate::MemoryPeak memory_peak(const JobGraph& job, std::size_t part, const simulate::Schedule& schedule) {
+step::MemoryPeak memory_peak(const JobGraph& job, std::size_t part, const step::Schedule& schedule) {
   Graph graph;
   graph.memory = job.parts[part].memory;
   graph.bytes_at_start = job.parts[part].bytes_at_start;
-  return simulate::memory_peak(graph, schedule);
+  return step::memory_peak(graph, schedule);
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

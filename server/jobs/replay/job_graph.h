@@ -17,7 +17,7 @@
 #include "step/simulate/schedule_analysis.h"
 #include "step/simulate/simulate.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// Which ranks' start the end of a collective waits for.
 enum class Awaits : std::uint8_t {
@@ -37,8 +37,8 @@ struct RecordedCall {
 
 /// A task of a rank's graph that stands for a collective: its duration is not used.
 struct Call {
-  graph::TaskId task = 0;
-  communication::Kind kind = communication::Kind::kAllReduce;
+  step::TaskId task = 0;
+  CollectiveKind kind = CollectiveKind::kAllReduce;
   std::uint64_t sequence = 0;  ///< equal on all ranks of the group
   double bytes = 0;            ///< of the whole tensor
   int bucket = -1;             ///< of DDP; -1: none
@@ -49,7 +49,7 @@ struct Call {
 /// Ranks that do the same at the same time.
 struct EqualRanks {
   std::vector<int> ranks{};
-  graph::Graph graph{};  ///< of one of them; it has an end
+  step::Graph graph{};  ///< of one of them; it has an end
   std::vector<Call> calls{};
 };
 
@@ -68,20 +68,20 @@ enum class Joining : std::uint8_t {
 struct JobGraph {
   struct Part {
     std::vector<int> ranks{};
-    graph::TaskId first = 0;  ///< of its tasks, which have their order from the rank's graph
-    graph::TaskId count = 0;
-    std::vector<graph::MemoryChange> memory{};  ///< tasks as in the job's graph
+    step::TaskId first = 0;  ///< of its tasks, which have their order from the rank's graph
+    step::TaskId count = 0;
+    std::vector<step::MemoryChange> memory{};  ///< tasks as in the job's graph
     std::int64_t bytes_at_start = 0;
   };
   struct Collective {
-    communication::Kind kind = communication::Kind::kAllReduce;
+    CollectiveKind kind = CollectiveKind::kAllReduce;
     std::uint64_t sequence = 0;
     int bucket = -1;
-    std::vector<std::size_t> parts{};     ///< that call it; ascending
-    std::vector<graph::TaskId> starts{};  ///< of each; it takes no time
-    std::vector<graph::TaskId> ends{};    ///< of each; it takes no time
+    std::vector<std::size_t> parts{};    ///< that call it; ascending
+    std::vector<step::TaskId> starts{};  ///< of each; it takes no time
+    std::vector<step::TaskId> ends{};    ///< of each; it takes no time
   };
-  graph::Graph graph{};
+  step::Graph graph{};
   std::vector<Part> parts{};
   std::vector<Collective> collectives{};
 };
@@ -92,6 +92,6 @@ struct JobGraph {
 base::Result<JobGraph> join(const std::vector<EqualRanks>& ranks, const Network& network, Joining joining);
 
 /// The memory peak of one rank of the part.
-simulate::MemoryPeak memory_peak(const JobGraph& job, std::size_t part, const simulate::Schedule& schedule);
+step::MemoryPeak memory_peak(const JobGraph& job, std::size_t part, const step::Schedule& schedule);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -11,7 +11,7 @@
 
 #include "analysis/time/models.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
@@ -25,7 +25,7 @@ using WorkKey = std::tuple<std::size_t, std::string, std::string, std::uint32_t,
 using RankWork = std::map<WorkKey, double>;
 
 /// Kind and bytes of each call.
-using CallOrder = std::vector<std::pair<communication::Kind, double>>;
+using CallOrder = std::vector<std::pair<CollectiveKind, double>>;
 
 CallOrder call_order_of(const EqualRanks& rank) {
   CallOrder role;
@@ -62,7 +62,7 @@ class OwnWork {
 
   template <typename Visit>
   void visit(Visit visit) const {
-    for (graph::TaskId id = 0; id < rank_.graph.tasks.size(); ++id) {
+    for (step::TaskId id = 0; id < rank_.graph.tasks.size(); ++id) {
       if (!is_call_[id] && rank_.graph.tasks[id].duration_ns > 0) {
         visit(id, key_of(id));
       }
@@ -71,22 +71,22 @@ class OwnWork {
 
   RankWork sums() const {
     RankWork sums;
-    visit([&](graph::TaskId id, WorkKey key) {
+    visit([&](step::TaskId id, WorkKey key) {
       sums[std::move(key)] += static_cast<double>(rank_.graph.tasks[id].duration_ns);
     });
     return sums;
   }
 
  private:
-  WorkKey key_of(graph::TaskId id) const {
-    const graph::Task& task = rank_.graph.tasks[id];
+  WorkKey key_of(step::TaskId id) const {
+    const step::Task& task = rank_.graph.tasks[id];
     const auto step = static_cast<std::size_t>(std::ranges::lower_bound(ends_, id) - ends_.begin());
     const analysis::Location& line = rank_.graph.lines[task.line];
     return {step, rank_.graph.names[task.name], line.file, line.line, rank_.graph.modules[task.module]};
   }
 
   const EqualRanks& rank_;
-  const std::vector<graph::TaskId>& ends_;
+  const std::vector<step::TaskId>& ends_;
   std::vector<bool> is_call_;
 };
 
@@ -115,8 +115,8 @@ void make_alike(RecordedJob& job, std::size_t place, const std::vector<std::size
   for (const auto& [key, ns] : work[place]) {
     factors[key] = median_work(work, others, key) / ns;
   }
-  std::vector<std::pair<graph::TaskId, double>> scaled;
-  OwnWork(job, place).visit([&](graph::TaskId id, const WorkKey& key) { scaled.emplace_back(id, factors.at(key)); });
+  std::vector<std::pair<step::TaskId, double>> scaled;
+  OwnWork(job, place).visit([&](step::TaskId id, const WorkKey& key) { scaled.emplace_back(id, factors.at(key)); });
   for (const auto& [id, factor] : scaled) {
     std::int64_t& ns = job.ranks[place].graph.tasks[id].duration_ns;
     ns = static_cast<std::int64_t>(static_cast<double>(ns) * factor + 0.5);
@@ -207,4 +207,4 @@ std::optional<analysis::SlowerRank> slowest_rank(const RecordedJob& job) {
   return slowest;
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

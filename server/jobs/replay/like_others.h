@@ -11,7 +11,7 @@
 #include "base/result.h"
 #include "jobs/replay/recorded_job.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// The work of each rank takes, by step, line and operation, the median of the ranks that do the same, itself included.
 /// Communication stays. Fails when no two ranks do the same.
@@ -25,4 +25,4 @@ base::Result<RecordedJob> with_rank_like_others(RecordedJob job, int rank);
 /// by 10 % where there are fewer than six steps, and in three of four steps. Nothing where no rank is so.
 std::optional<analysis::SlowerRank> slowest_rank(const RecordedJob& job);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -8,17 +8,14 @@
 #include <tuple>
 #include <utility>
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
-using communication::Collective;
-using communication::RankRecord;
-
 constexpr std::int64_t kMostNs = std::int64_t{1} << 62U;
 
-bool is_point_to_point(communication::Kind kind) {
-  return kind == communication::Kind::kSend || kind == communication::Kind::kReceive;
+bool is_point_to_point(CollectiveKind kind) {
+  return kind == CollectiveKind::kSend || kind == CollectiveKind::kReceive;
 }
 
 /// The name of the group, or of both ends; the sequence; the sender and the receiver.
@@ -29,7 +26,7 @@ Key key_of(const RankRecord& rank, const Collective& one) {
   if (!is_point_to_point(one.kind)) {
     return {group, -1, -1, one.sequence};
   }
-  const bool sends = one.kind == communication::Kind::kSend;
+  const bool sends = one.kind == CollectiveKind::kSend;
   return {group, sends ? rank.rank : one.peer, sends ? one.peer : rank.rank, one.sequence};
 }
 
@@ -41,7 +38,7 @@ std::optional<std::vector<StepRange>> common_run(std::span<const RankRecord> rec
     std::vector<StepRange> here;
     std::size_t count = first.size() - begin;
     for (const RankRecord& rank : records) {
-      const auto at = std::ranges::find(rank.iterations, first[begin].step, &communication::Iteration::step);
+      const auto at = std::ranges::find(rank.iterations, first[begin].step, &Iteration::step);
       const auto place = static_cast<std::size_t>(at - rank.iterations.begin());
       std::size_t same = 0;
       while (same < count && place + same < rank.iterations.size() &&
@@ -96,9 +93,8 @@ class Maker {
   /// Whether differences of the record's times are times.
   static bool is_in_range(const RankRecord& rank) {
     const auto fits = [](std::int64_t ns) { return ns >= 0 && ns <= kMostNs; };
-    return std::ranges::all_of(
-               rank.iterations,
-               [&](const communication::Iteration& one) { return fits(one.started_ns) && fits(one.ended_ns); }) &&
+    return std::ranges::all_of(rank.iterations,
+                               [&](const Iteration& one) { return fits(one.started_ns) && fits(one.ended_ns); }) &&
            std::ranges::all_of(rank.collectives, [&](const Collective& one) {
              return fits(one.called_ns) && fits(one.started_ns) && fits(one.ended_ns) && fits(one.waited_ns);
            });
@@ -176,7 +172,7 @@ class Maker {
     std::map<std::uint32_t, std::int64_t> over;  // by group
     for (std::size_t i = 0; i < recorded.collectives.size(); ++i) {
       const Collective& one = rank.collectives[recorded.collectives[i]];
-      if (recorded.calls[i] == graph::kNoTask) {
+      if (recorded.calls[i] == step::kNoTask) {
         continue;
       }
       called.push_back(recorded.collectives[i]);
@@ -196,7 +192,7 @@ class Maker {
     job_.step_ends.push_back(std::move(recorded.step_ends));
     auto& lengths = job_.recorded_ns.emplace_back();
     for (std::size_t i = 0; i < ranges_[place].count; ++i) {
-      const communication::Iteration& one = rank.iterations[ranges_[place].first + i];
+      const Iteration& one = rank.iterations[ranges_[place].first + i];
       lengths.push_back(one.ended_ns - one.started_ns);
     }
   }
@@ -235,22 +231,22 @@ base::Result<RecordedJob> recorded_job(std::span<const RankRecord> records, std:
   return Maker(records, aligned, recordings, scope).make();
 }
 
-Awaits awaits_of(communication::Kind kind, bool is_root) {
+Awaits awaits_of(CollectiveKind kind, bool is_root) {
   switch (kind) {
-    case communication::Kind::kBroadcast:
-    case communication::Kind::kScatter:
-    case communication::Kind::kGather:
+    case CollectiveKind::kBroadcast:
+    case CollectiveKind::kScatter:
+    case CollectiveKind::kGather:
       return is_root ? Awaits::kAll : Awaits::kRoot;
-    case communication::Kind::kOther:
+    case CollectiveKind::kOther:
       return Awaits::kOwn;
     default:
       return Awaits::kAll;
   }
 }
 
-std::unordered_map<graph::TaskId, graph::TaskId> callers(const graph::Graph& graph) {
-  std::unordered_map<graph::TaskId, graph::TaskId> found;
-  for (const graph::Dependency& one : graph.dependencies) {
+std::unordered_map<step::TaskId, step::TaskId> callers(const step::Graph& graph) {
+  std::unordered_map<step::TaskId, step::TaskId> found;
+  for (const step::Dependency& one : graph.dependencies) {
     const bool is_call = graph.tasks[one.from].resource == 0 && graph.tasks[one.to].resource != 0;
     if (is_call) {
       found[one.to] = one.from;
@@ -264,16 +260,16 @@ base::Result<Replay> replay(const RecordedJob& job) {
   if (!graph) {
     return graph.error();
   }
-  auto schedule = simulate::simulate(graph->graph);
+  auto schedule = step::simulate(graph->graph);
   if (!schedule) {
     return schedule.error();
   }
   Replay result{std::move(*graph), std::move(*schedule), {}};
   for (std::size_t rank = 0; rank < job.ranks.size(); ++rank) {
-    const graph::TaskId first = result.graph.parts[rank].first;
+    const step::TaskId first = result.graph.parts[rank].first;
     std::int64_t before = job.ranks[rank].graph.tasks.front().gap_ns;
     auto& lengths = result.step_ns.emplace_back();
-    for (const graph::TaskId mark : job.step_ends[rank]) {
+    for (const step::TaskId mark : job.step_ends[rank]) {
       const std::int64_t end = result.schedule.end[first + mark];
       lengths.push_back(end - before);
       before = end;
@@ -282,4 +278,4 @@ base::Result<Replay> replay(const RecordedJob& job) {
   return result;
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

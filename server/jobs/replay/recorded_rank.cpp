@@ -12,17 +12,15 @@
 #include "analysis/breakdown/breakdown.h"
 #include "protocol/recording_format.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
-using communication::Collective;
-using communication::RankRecord;
-using graph::Graph;
-using graph::kNoTask;
-using graph::Task;
-using graph::TaskId;
 using recording::Recording;
+using step::Graph;
+using step::kNoTask;
+using step::Task;
+using step::TaskId;
 
 constexpr std::string_view kAccumulation = "torch::autograd::AccumulateGrad";
 constexpr std::string_view kBackwardNode = "autograd::engine::evaluate_function";  // with the hooks of the node
@@ -51,11 +49,11 @@ class RankBuilder {
     graph.lines.emplace_back();
     graph.modules.emplace_back();
     graph.operations.emplace_back();
-    graph.resources = {{"thread 0", graph::Resource::Type::kHost}, {"collectives", graph::Resource::Type::kLink, 1e9}};
+    graph.resources = {{"thread 0", step::Resource::Type::kHost}, {"collectives", step::Resource::Type::kLink, 1e9}};
     choose_collectives();
     add_gradients();
     add_events();
-    graph.tasks[append({.kind = graph::Kind::kMark})].gap_ns = lead_ns;
+    graph.tasks[append({.kind = step::Kind::kMark})].gap_ns = lead_ns;
     for (std::size_t i = steps_.first; i < steps_.first + steps_.count; ++i) {
       add_step(i);
     }
@@ -145,7 +143,7 @@ class RankBuilder {
     }
     flush();
     take_events(static_cast<std::int64_t>(recording_.iteration_end()[iteration]));
-    result_.step_ends.push_back(append({.kind = graph::Kind::kMark}));
+    result_.step_ends.push_back(append({.kind = step::Kind::kMark}));
   }
 
   /// Cuts the piece where something else happens.
@@ -177,7 +175,7 @@ class RankBuilder {
     }
     Task task;
     task.duration_ns = open_ns_;
-    task.kind = open_->in_operation ? graph::Kind::kOperation : graph::Kind::kPython;
+    task.kind = open_->in_operation ? step::Kind::kOperation : step::Kind::kPython;
     task.name = name_of(open_->key.operation);
     task.line = line_of(walk_.tree()[open_->key.owner].self_line);
     task.module = module_of(open_->key.owner);
@@ -238,7 +236,7 @@ class RankBuilder {
         case Event::Type::kWaitEnds:
           --waiting_;
           results_.push_back(event.place);
-          append({.kind = graph::Kind::kWait});
+          append({.kind = step::Kind::kWait});
           break;
         case Event::Type::kResult:
           results_.push_back(event.place);
@@ -254,7 +252,7 @@ class RankBuilder {
   void add_call(std::size_t place) {
     const Collective& one = collective(place);
     const auto id = static_cast<TaskId>(result_.graph.tasks.size());
-    result_.graph.tasks.push_back({.resource = 1, .kind = graph::Kind::kCommunication});
+    result_.graph.tasks.push_back({.resource = 1, .kind = step::Kind::kCommunication});
     result_.calls[place] = id;
     std::erase_if(running_, [&](std::size_t other) { return collective(other).ended_ns <= one.called_ns; });
     std::size_t before = place;
@@ -297,7 +295,7 @@ class RankBuilder {
 }  // namespace
 
 std::int64_t start_ns(const Collective& one) {
-  const bool is_message = one.kind == communication::Kind::kSend || one.kind == communication::Kind::kReceive;
+  const bool is_message = one.kind == CollectiveKind::kSend || one.kind == CollectiveKind::kReceive;
   return is_message ? one.called_ns : one.started_ns;
 }
 
@@ -306,4 +304,4 @@ RecordedRank recorded_rank(const Recording& recording, const RankRecord& record,
   return RankBuilder(recording, record, scope, steps).build(lead_ns);
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

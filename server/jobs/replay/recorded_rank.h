@@ -12,7 +12,7 @@
 #include "protocol/recording.h"
 #include "step/graph/graph.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 /// Steps of a rank: consecutive ones of RankRecord::iterations.
 struct StepRange {
@@ -21,22 +21,22 @@ struct StepRange {
 };
 
 struct RecordedRank {
-  graph::Graph graph;
-  std::vector<graph::TaskId> step_ends;    ///< marks, one for each step
+  step::Graph graph;
+  std::vector<step::TaskId> step_ends;     ///< marks, one for each step
   std::vector<std::uint32_t> collectives;  ///< of RankRecord::collectives: those that the steps called
-  std::vector<graph::TaskId> calls;        ///< the task of each; its duration is not used
+  std::vector<step::TaskId> calls;         ///< the task of each; its duration is not used
   /// By step: the tasks of the thread at whose ends gradients were accumulated, and hooks on them had run.
-  std::vector<std::vector<graph::TaskId>> gradients;
+  std::vector<std::vector<step::TaskId>> gradients;
 };
 
 /// When the rank takes part in a collective. Of send and recv the call: no byte moves before both ends have called.
-std::int64_t start_ns(const communication::Collective& one);
+std::int64_t start_ns(const Collective& one);
 
 /// `record` is of the recording. The graph begins `lead_ns` before the first step, by the clock. Durations are
 /// by the clock, with the cost of recording. Only the thread of the steps is in it. Where no wait for a collective was
 /// recorded, the thread goes on with its result when it was there, and not before the end of backward for a bucket.
 /// Pure.
-RecordedRank recorded_rank(const recording::Recording& recording, const communication::RankRecord& record,
+RecordedRank recorded_rank(const recording::Recording& recording, const RankRecord& record,
                            const analysis::SourceScope& scope, StepRange steps, std::int64_t lead_ns);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

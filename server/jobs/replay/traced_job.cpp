@@ -17,13 +17,11 @@
 #include "jobs/clocks/happens_before.h"
 #include "jobs/record/kinds.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 namespace {
 
 using analysis::TracedCollective;
-using communication::Collective;
-using communication::RankRecord;
 
 constexpr int kMaxRanks = 100'000;  ///< of a job
 constexpr int kMostLevels = 8;      ///< of operations around the launch of a collective
@@ -34,13 +32,12 @@ constexpr std::uint64_t kSince1970 = 1'000'000'000'000'000'000;  ///< in the yea
 
 base::Error wrong(const RankTrace& trace, const std::string& what) { return base::error(trace.file + " " + what); }
 
-communication::Kind kind_of(const TracedCollective& one) {
+CollectiveKind kind_of(const TracedCollective& one) {
   std::string name = one.call.empty() ? one.kernel : one.call;
   std::ranges::transform(name, name.begin(), [](unsigned char letter) { return std::tolower(letter); });
-  const communication::Kind kind = communication::kind_of_call(name);
+  const CollectiveKind kind = kind_of_call(name);
   // Which rank the other end is, no trace tells.
-  return kind == communication::Kind::kSend || kind == communication::Kind::kReceive ? communication::Kind::kOther
-                                                                                     : kind;
+  return kind == CollectiveKind::kSend || kind == CollectiveKind::kReceive ? CollectiveKind::kOther : kind;
 }
 
 /// Makes the record of one trace.
@@ -128,7 +125,7 @@ class RecordMaker {
   }
 
   /// Activities come by their start.
-  void add_computing(communication::Interval one) {
+  void add_computing(Interval one) {
     auto& all = record_.computing;
     if (!all.empty() && one.started_ns <= all.back().ended_ns) {
       all.back().ended_ns = std::max(all.back().ended_ns, one.ended_ns);
@@ -150,12 +147,11 @@ class RecordMaker {
     if (call != recording::kNone) {
       one.called_ns = time(recording_.call_start()[call]);
       add_line(recording_.call_op()[call], one);
-      if (one.kind == communication::Kind::kOther && is_all_to_all(recording_.call_op()[call])) {
-        one.kind = communication::Kind::kAllToAll;
+      if (one.kind == CollectiveKind::kOther && is_all_to_all(recording_.call_op()[call])) {
+        one.kind = CollectiveKind::kAllToAll;
       }
     }
-    const auto after =
-        std::ranges::upper_bound(record_.iterations, one.called_ns, {}, &communication::Iteration::started_ns);
+    const auto after = std::ranges::upper_bound(record_.iterations, one.called_ns, {}, &Iteration::started_ns);
     if (after == record_.iterations.begin() || one.called_ns >= std::prev(after)->ended_ns) {
       return;
     }
@@ -169,7 +165,7 @@ class RecordMaker {
     for (int level = 0; op != recording::kNone && level < kMostLevels; ++level) {
       std::string name(recording_.string(recording_.op_name()[op]));
       std::ranges::transform(name, name.begin(), [](unsigned char letter) { return std::tolower(letter); });
-      if (communication::kind_of_call(name) == communication::Kind::kAllToAll) {
+      if (kind_of_call(name) == CollectiveKind::kAllToAll) {
         return true;
       }
       op = recording_.op_parent()[op];
@@ -195,7 +191,7 @@ class RecordMaker {
     for (const int rank : one.ranks) {
       name += " " + std::to_string(rank);
     }
-    const auto found = std::ranges::find(record_.groups, name, &communication::Group::name);
+    const auto found = std::ranges::find(record_.groups, name, &Group::name);
     if (found != record_.groups.end()) {
       return static_cast<std::uint32_t>(found - record_.groups.begin());
     }
@@ -222,11 +218,11 @@ class RecordMaker {
 
   /// Within its step, by group and kind; what has no other end that is known, apart from all others.
   void number() {
-    std::map<std::tuple<std::uint32_t, std::uint32_t, communication::Kind>, std::uint64_t> counts;
+    std::map<std::tuple<std::uint32_t, std::uint32_t, CollectiveKind>, std::uint64_t> counts;
     for (Collective& one : record_.collectives) {
       const auto step = static_cast<std::uint64_t>(record_.iterations[one.iteration].step);
       const std::uint64_t nth = counts[{one.iteration, one.group, one.kind}]++;
-      const auto own = one.kind == communication::Kind::kOther ? static_cast<std::uint64_t>(record_.rank) + 1 : 0;
+      const auto own = one.kind == CollectiveKind::kOther ? static_cast<std::uint64_t>(record_.rank) + 1 : 0;
       one.sequence = (((step << 18U | own) << 4U | static_cast<std::uint64_t>(one.kind)) << 20U) + nth;
     }
   }
@@ -243,9 +239,9 @@ class RecordMaker {
 };
 
 /// For each step of a record, the kinds of its collectives in the order of the calls.
-std::map<std::int64_t, std::vector<communication::Kind>> kinds_by_step(const RankRecord& record) {
-  std::map<std::int64_t, std::vector<communication::Kind>> kinds;
-  for (const communication::Iteration& one : record.iterations) {
+std::map<std::int64_t, std::vector<CollectiveKind>> kinds_by_step(const RankRecord& record) {
+  std::map<std::int64_t, std::vector<CollectiveKind>> kinds;
+  for (const Iteration& one : record.iterations) {
     kinds[one.step];
   }
   for (const Collective& one : record.collectives) {
@@ -257,7 +253,7 @@ std::map<std::int64_t, std::vector<communication::Kind>> kinds_by_step(const Ran
 /// Takes the collectives of the steps that `keep` refuses out of a record, and the steps.
 template <typename Keep>
 void keep_steps(RankRecord& record, Keep keep) {
-  std::vector<communication::Iteration> kept;
+  std::vector<Iteration> kept;
   std::vector<std::uint32_t> place(record.iterations.size());
   for (std::size_t i = 0; i < record.iterations.size(); ++i) {
     place[i] = static_cast<std::uint32_t>(kept.size());
@@ -275,7 +271,7 @@ void keep_steps(RankRecord& record, Keep keep) {
 
 /// The steps that all records have and, without groups, in which all ranks called the same.
 std::set<std::int64_t> comparable_steps(const std::vector<RankRecord>& records, bool has_groups) {
-  std::map<std::int64_t, std::vector<communication::Kind>> common = kinds_by_step(records.front());
+  std::map<std::int64_t, std::vector<CollectiveKind>> common = kinds_by_step(records.front());
   for (const RankRecord& record : records) {
     const auto kinds = kinds_by_step(record);
     std::erase_if(common, [&](const auto& step) {
@@ -418,4 +414,4 @@ base::Result<TracedJob> traced_job(std::vector<RankTrace> traces) {
   return job;
 }
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

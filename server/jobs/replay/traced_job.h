@@ -12,7 +12,7 @@
 #include "protocol/communication.h"
 #include "protocol/recording.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 
 struct RankTrace {
   std::string file;  ///< for messages
@@ -23,8 +23,8 @@ struct RankTrace {
 };
 
 struct TracedJob {
-  std::vector<communication::RankRecord> records;  ///< by rank
-  std::vector<std::string> warnings;               ///< what is not known, as sentences
+  std::vector<RankRecord> records;    ///< by rank
+  std::vector<std::string> warnings;  ///< what is not known, as sentences
 };
 
 /// Records whose collectives are kernels (RankRecord::on_device): they begin where the rank's kernel does. Of traces
@@ -37,4 +37,4 @@ base::Result<TracedJob> traced_job(std::vector<RankTrace> traces);
 /// Bytes of an element of a type as torch's traces name it ("Float", "BFloat16"); 0: not known.
 std::uint64_t element_bytes(std::string_view dtype);
 
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -7,7 +7,7 @@
 
 #include "protocol/json_rpc.h"
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 
 namespace {
 
@@ -34,8 +34,8 @@ std::optional<std::string> token_in(const std::string& text, std::optional<proto
 
 class Authentication : public std::enable_shared_from_this<Authentication> {
  public:
-  Authentication(boost::asio::io_context& loop, std::shared_ptr<transport::Transport> connection, std::string token,
-                 std::function<void(std::shared_ptr<transport::Transport>)> on_success,
+  Authentication(boost::asio::io_context& loop, std::shared_ptr<Transport> connection, std::string token,
+                 std::function<void(std::shared_ptr<Transport>)> on_success,
                  std::function<void(std::string)> on_refusal)
       : timer_(loop),
         connection_(std::move(connection)),
@@ -85,7 +85,7 @@ class Authentication : public std::enable_shared_from_this<Authentication> {
     if (id.has_value()) {
       answer(*id, Json());
     }
-    connection_->limit_messages(transport::kMaxMessageBytes);
+    connection_->limit_messages(kMaxMessageBytes);
     on_success_(std::exchange(connection_, nullptr));
   }
 
@@ -94,9 +94,9 @@ class Authentication : public std::enable_shared_from_this<Authentication> {
   }
 
   boost::asio::steady_timer timer_;
-  std::shared_ptr<transport::Transport> connection_;  ///< null once it is decided
+  std::shared_ptr<Transport> connection_;  ///< null once it is decided
   std::string token_;
-  std::function<void(std::shared_ptr<transport::Transport>)> on_success_;
+  std::function<void(std::shared_ptr<Transport>)> on_success_;
   std::function<void(std::string)> on_refusal_;
 };
 
@@ -113,9 +113,9 @@ bool same_secret(std::string_view left, std::string_view right) {
   return difference == 0;
 }
 
-std::function<void()> authenticate(boost::asio::io_context& loop, std::shared_ptr<transport::Transport> connection,
+std::function<void()> authenticate(boost::asio::io_context& loop, std::shared_ptr<Transport> connection,
                                    std::string token, AuthenticationLimits limits,
-                                   std::function<void(std::shared_ptr<transport::Transport>)> on_success,
+                                   std::function<void(std::shared_ptr<Transport>)> on_success,
                                    std::function<void(std::string)> on_refusal) {
   const auto waiting = std::make_shared<Authentication>(loop, std::move(connection), std::move(token),
                                                         std::move(on_success), std::move(on_refusal));
@@ -127,4 +127,4 @@ std::function<void()> authenticate(boost::asio::io_context& loop, std::shared_pt
   };
 }
 
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

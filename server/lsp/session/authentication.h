@@ -10,7 +10,7 @@
 
 #include "lsp/transport/transport.h"
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 
 /// Compares in a time that depends on the lengths alone.
 bool same_secret(std::string_view left, std::string_view right);
@@ -24,9 +24,9 @@ struct AuthenticationLimits {
 /// Then calls `on_success` with the connection, which has not been read any further. Anything else, or nothing in time,
 /// closes the connection and calls `on_refusal` with the reason. Either is called once, from the loop or by what this
 /// returns: it ends the waiting at once, and does nothing when that is over.
-std::function<void()> authenticate(boost::asio::io_context& loop, std::shared_ptr<transport::Transport> connection,
+std::function<void()> authenticate(boost::asio::io_context& loop, std::shared_ptr<Transport> connection,
                                    std::string token, AuthenticationLimits limits,
-                                   std::function<void(std::shared_ptr<transport::Transport>)> on_success,
+                                   std::function<void(std::shared_ptr<Transport>)> on_success,
                                    std::function<void(std::string)> on_refusal);
 
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 
 struct CancelToken::State {
   std::atomic<bool> cancelled = false;
@@ -48,4 +48,4 @@ void CancelSource::release() {
   const auto dropped = std::exchange(state_->handlers, {});
 }
 
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

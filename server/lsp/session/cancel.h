@@ -4,7 +4,7 @@
 #include <functional>
 #include <memory>
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 
 /// Checked by a handler and by the work that it started. Copies share their state; a default-constructed token is never
 /// cancelled.
@@ -37,4 +37,4 @@ class CancelSource {
   std::shared_ptr<CancelToken::State> state_;
 };
 
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

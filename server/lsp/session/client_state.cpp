@@ -8,7 +8,7 @@
 #include "lsp/session/session.h"
 #include "protocol/json_fields.h"
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 
 using protocol::Json;
 using protocol::member;
@@ -159,4 +159,4 @@ void Session::take_settings(Json settings) {
   notify_listener("changing settings", [this](SessionListener& listener) { listener.configuration_changed(*this); });
 }
 
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

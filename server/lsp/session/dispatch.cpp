@@ -4,7 +4,7 @@
 #include "lsp/session/session.h"
 #include "protocol/json_fields.h"
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 
 namespace error_code = protocol::error_code;
 using protocol::Json;
@@ -173,4 +173,4 @@ void Session::handle(protocol::Response response) {
   }
 }
 
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 
 Document::Document(protocol::TextDocumentItem item, std::string path, PositionEncoding encoding)
     : uri_(std::move(item.uri)),
@@ -76,4 +76,4 @@ std::optional<Document> Documents::close(std::string_view uri) {
   return closed;
 }
 
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

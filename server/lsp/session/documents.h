@@ -13,7 +13,7 @@
 #include "lsp/session/text.h"
 #include "protocol/lsp.h"
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 
 struct AppliedChanges {
   std::vector<ByteEdit> edits;       ///< in their order
@@ -78,4 +78,4 @@ class Documents {
   std::map<std::string, Document, std::less<>> documents_;
 };
 
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

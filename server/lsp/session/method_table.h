@@ -11,7 +11,7 @@
 #include "protocol/client_capabilities.h"
 #include "protocol/json_rpc.h"
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 
 class Document;
 class Session;
@@ -68,4 +68,4 @@ struct Service {
   std::string settings_section = "ridgeline";
 };
 
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

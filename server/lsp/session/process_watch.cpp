@@ -9,7 +9,7 @@
 #include <chrono>
 #include <utility>
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 
 namespace asio = boost::asio;
 
@@ -77,4 +77,4 @@ std::shared_ptr<void> watch_process_end(asio::io_context& loop, pid_t process, s
   return descriptor;
 }
 
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

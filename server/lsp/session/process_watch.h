@@ -7,7 +7,7 @@
 #include <functional>
 #include <memory>
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 
 /// Calls `on_end` once, on the loop, soon after the process has ended; not once the result is destroyed. Nothing (null)
 /// when no process of this user has that id now: then it says nothing about the one that gave the id, which may run on
@@ -20,4 +20,4 @@ std::shared_ptr<void> watch_process_end(boost::asio::io_context& loop, pid_t pro
 /// Where the kernel has no pidfd: looks twice a second.
 std::shared_ptr<void> poll_process_end(boost::asio::io_context& loop, pid_t process, std::function<void()> on_end);
 
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

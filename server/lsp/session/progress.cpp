@@ -7,7 +7,7 @@
 #include "lsp/session/session.h"
 #include "protocol/json_fields.h"
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 
 using protocol::Json;
 
@@ -127,4 +127,4 @@ void Session::cancel_progress(const Json& params) {
   }
 }
 
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

@@ -8,7 +8,7 @@
 #include "protocol/json_rpc.h"
 #include "protocol/lsp.h"
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 
 class Session;
 
@@ -41,4 +41,4 @@ class Progress {
 /// none. May be called when the session has ended.
 std::function<void(protocol::Json part)> partial_results(Session& session, const protocol::Json& request_params);
 
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

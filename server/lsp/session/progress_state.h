@@ -6,7 +6,7 @@
 
 #include "lsp/session/progress.h"
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 
 struct Progress::State {
   enum class Stage : std::uint8_t { kAsked, kShown, kEnded };
@@ -18,4 +18,4 @@ struct Progress::State {
   std::function<void()> on_cancel;
 };
 
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

@@ -7,7 +7,7 @@
 
 #include "protocol/json_fields.h"
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 
 Reply& Reply::operator=(Reply&& other) noexcept {
   if (this != &other) {
@@ -57,4 +57,4 @@ protocol::ResponseError error_of(const std::exception_ptr& thrown) {
   }
 }
 
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

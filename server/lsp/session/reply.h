@@ -10,7 +10,7 @@
 
 #include "protocol/json_rpc.h"
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 
 using Outcome = std::variant<protocol::Json, protocol::ResponseError>;
 
@@ -43,4 +43,4 @@ class Reply {
   Send send_;
 };
 
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

@@ -8,7 +8,7 @@
 
 #include "protocol/json_fields.h"
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 
 namespace asio = boost::asio;
 using protocol::Json;
@@ -43,7 +43,7 @@ PositionEncoding choose_encoding(const std::vector<std::string>& offered) {
 
 }  // namespace
 
-Session::Session(asio::io_context& loop, std::shared_ptr<transport::Transport> transport, const Service& service,
+Session::Session(asio::io_context& loop, std::shared_ptr<Transport> transport, const Service& service,
                  SessionOptions options, OnEnd on_end)
     : loop_(loop),
       transport_(std::move(transport)),
@@ -259,4 +259,4 @@ void Session::notify_listener(std::string_view what, const std::function<void(Se
   }
 }
 
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

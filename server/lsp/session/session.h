@@ -25,7 +25,7 @@
 #include "protocol/json_rpc.h"
 #include "protocol/lsp.h"
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 
 struct SessionOptions {
   PathMaps path_maps;
@@ -41,7 +41,7 @@ class Session : public std::enable_shared_from_this<Session> {
   /// 0 after `shutdown`, else 1: what a process that served only this session exits with.
   using OnEnd = std::function<void(int exit_code)>;
 
-  Session(boost::asio::io_context& loop, std::shared_ptr<transport::Transport> transport, const Service& service,
+  Session(boost::asio::io_context& loop, std::shared_ptr<Transport> transport, const Service& service,
           SessionOptions options, OnEnd on_end);
   ~Session();
   Session(const Session&) = delete;
@@ -141,7 +141,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void close_document(const protocol::Json& params);
 
   boost::asio::io_context& loop_;
-  std::shared_ptr<transport::Transport> transport_;
+  std::shared_ptr<Transport> transport_;
   const Service& service_;
   SessionOptions options_;
   OnEnd on_end_;
@@ -163,4 +163,4 @@ class Session : public std::enable_shared_from_this<Session> {
   std::shared_ptr<void> client_process_;
 };
 
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

@@ -7,7 +7,7 @@
 
 #include "base/utf8.h"
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 
 namespace {
 
@@ -101,4 +101,4 @@ ByteEdit Text::replace(std::size_t begin, std::size_t end, std::string_view byte
   return edit;
 }
 
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

@@ -10,7 +10,7 @@
 #include "base/line_index.h"
 #include "protocol/lsp.h"
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 
 enum class PositionEncoding : std::uint8_t { kUtf8, kUtf16 };
 
@@ -60,4 +60,4 @@ class Text {
   base::LineIndex lines_;
 };
 
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

@@ -10,7 +10,7 @@
 
 #include "base/path.h"
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 
 namespace {
 
@@ -128,4 +128,4 @@ std::string PathMaps::to_theirs(std::string path) const {
   return moved(maps_, std::move(path), &PathMap::remote, &PathMap::local);
 }
 
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 
 /// The path in a file:// URI. Nothing for any other scheme, and for what cannot be a path.
 std::optional<std::string> path_of_uri(std::string_view uri);
@@ -34,4 +34,4 @@ class PathMaps {
   std::vector<PathMap> maps_;
 };
 
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 
 void WaitingRoom::add(const std::function<Close(std::function<void()> leave)>& begin) {
   while (waiting_.size() >= most_) {
@@ -18,4 +18,4 @@ void WaitingRoom::clear() {
   }
 }
 
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

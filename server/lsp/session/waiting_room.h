@@ -6,7 +6,7 @@
 #include <functional>
 #include <map>
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 
 /// Holds connections, at most `most`: a further one replaces the one that has waited longest, since our clients send
 /// their first message at once. Lives on the loop.
@@ -35,4 +35,4 @@ class WaitingRoom {
   std::uint64_t last_ = 0;
 };
 
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

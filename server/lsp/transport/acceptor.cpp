@@ -13,7 +13,7 @@
 #include "base/errno_text.h"
 #include "lsp/transport/stream_transport.h"
 
-namespace ridgeline::transport {
+namespace ridgeline::lsp {
 
 namespace {
 
@@ -121,4 +121,4 @@ void Acceptor::start_later() {
   });
 }
 
-}  // namespace ridgeline::transport
+}  // namespace ridgeline::lsp

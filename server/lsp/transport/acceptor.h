@@ -10,7 +10,7 @@
 
 #include "lsp/transport/endpoint.h"
 
-namespace ridgeline::transport {
+namespace ridgeline::lsp {
 
 /// Not Asio's own acceptor: its connections would be inherited by the processes that we start.
 /// Some file descriptors are reserved for the process itself, for example to start an interpreter: while only these are
@@ -44,4 +44,4 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
   ListenerHandlers handlers_;
 };
 
-}  // namespace ridgeline::transport
+}  // namespace ridgeline::lsp

@@ -13,7 +13,7 @@
 
 #include "lsp/transport/transport.h"
 
-namespace ridgeline::transport {
+namespace ridgeline::lsp {
 
 struct ListenerHandlers {
   std::function<void(std::shared_ptr<Transport>)> on_connection;
@@ -56,4 +56,4 @@ Endpoint open_port(boost::asio::io_context& loop, std::uint16_t port, ListenerHa
 /// The users whose processes listen on a port, from the text of /proc/net/tcp or /proc/net/tcp6.
 std::vector<uid_t> listening_users(std::string_view table, std::uint16_t port);
 
-}  // namespace ridgeline::transport
+}  // namespace ridgeline::lsp

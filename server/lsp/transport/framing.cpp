@@ -4,7 +4,7 @@
 #include <cctype>
 #include <charconv>
 
-namespace ridgeline::transport {
+namespace ridgeline::lsp {
 
 namespace {
 
@@ -127,4 +127,4 @@ std::optional<std::variant<std::string, FramingError>> MessageReader::next() {
   return message;
 }
 
-}  // namespace ridgeline::transport
+}  // namespace ridgeline::lsp

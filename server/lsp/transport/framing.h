@@ -11,7 +11,7 @@
 #include <string_view>
 #include <variant>
 
-namespace ridgeline::transport {
+namespace ridgeline::lsp {
 
 inline constexpr std::size_t kMaxHeaderBytes = std::size_t{8} << 10U;
 
@@ -49,4 +49,4 @@ class MessageReader {
   std::optional<FramingError> error_;
 };
 
-}  // namespace ridgeline::transport
+}  // namespace ridgeline::lsp

@@ -10,7 +10,7 @@
 
 #include "base/errno_text.h"
 
-namespace ridgeline::transport {
+namespace ridgeline::lsp {
 
 namespace {
 
@@ -63,4 +63,4 @@ LockFile::~LockFile() {
   }
 }
 
-}  // namespace ridgeline::transport
+}  // namespace ridgeline::lsp

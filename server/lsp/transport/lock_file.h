@@ -5,7 +5,7 @@
 #include <utility>
 #include <variant>
 
-namespace ridgeline::transport {
+namespace ridgeline::lsp {
 
 class LockFile {
  public:
@@ -32,4 +32,4 @@ class LockFile {
   int fd_;
 };
 
-}  // namespace ridgeline::transport
+}  // namespace ridgeline::lsp

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-namespace ridgeline::transport {
+namespace ridgeline::lsp {
 
 namespace {
 
@@ -81,4 +81,4 @@ std::function<void()> peek(boost::asio::io_context& loop, const std::shared_ptr<
   };
 }
 
-}  // namespace ridgeline::transport
+}  // namespace ridgeline::lsp

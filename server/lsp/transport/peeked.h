@@ -8,7 +8,7 @@
 
 #include "lsp/transport/transport.h"
 
-namespace ridgeline::transport {
+namespace ridgeline::lsp {
 
 /// Waits for the first message of a connection, then calls `then` with both; the connection will deliver that message
 /// again. `on_end` is called instead when the connection ends before. The returned function closes the connection while
@@ -17,4 +17,4 @@ std::function<void()> peek(boost::asio::io_context& loop, const std::shared_ptr<
                            std::function<void(std::shared_ptr<Transport> connection, const std::string& first)> then,
                            std::function<void()> on_end);
 
-}  // namespace ridgeline::transport
+}  // namespace ridgeline::lsp

@@ -16,7 +16,7 @@
 #include "lsp/transport/lock_file.h"
 #include "lsp/transport/stream_transport.h"
 
-namespace ridgeline::transport {
+namespace ridgeline::lsp {
 
 namespace {
 
@@ -190,4 +190,4 @@ Endpoint open_pipe(boost::asio::io_context& loop, const std::string& path, Liste
   return listen_at(loop, path, std::move(std::get<LockFile>(lock)), std::move(handlers));
 }
 
-}  // namespace ridgeline::transport
+}  // namespace ridgeline::lsp

@@ -19,7 +19,7 @@
 #include "lsp/transport/endpoint.h"
 #include "lsp/transport/stream_transport.h"
 
-namespace ridgeline::transport {
+namespace ridgeline::lsp {
 
 namespace {
 
@@ -153,4 +153,4 @@ Endpoint open_port(boost::asio::io_context& loop, std::uint16_t port, ListenerHa
   return std::shared_ptr<Transport>(std::make_shared<StreamTransport>(loop, socket, socket));
 }
 
-}  // namespace ridgeline::transport
+}  // namespace ridgeline::lsp

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <utility>
 
-namespace ridgeline::transport {
+namespace ridgeline::lsp {
 
 namespace {
 
@@ -187,4 +187,4 @@ void Resumable::limit_messages(std::size_t bytes) {
   }
 }
 
-}  // namespace ridgeline::transport
+}  // namespace ridgeline::lsp

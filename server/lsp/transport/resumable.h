@@ -21,7 +21,7 @@
 
 #include "lsp/transport/transport.h"
 
-namespace ridgeline::transport {
+namespace ridgeline::lsp {
 
 /// The first frame of a link's connection.
 struct LinkGreeting {
@@ -75,4 +75,4 @@ class Resumable : public Transport, public std::enable_shared_from_this<Resumabl
   bool over_ = false;
 };
 
-}  // namespace ridgeline::transport
+}  // namespace ridgeline::lsp

@@ -13,7 +13,7 @@
 #include <utility>
 #include <variant>
 
-namespace ridgeline::transport {
+namespace ridgeline::lsp {
 
 namespace asio = boost::asio;
 
@@ -194,4 +194,4 @@ base::Result<std::shared_ptr<StreamTransport>> take_standard_streams(asio::io_co
   return transport;
 }
 
-}  // namespace ridgeline::transport
+}  // namespace ridgeline::lsp

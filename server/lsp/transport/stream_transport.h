@@ -16,7 +16,7 @@
 #include "lsp/transport/framing.h"
 #include "lsp/transport/transport.h"
 
-namespace ridgeline::transport {
+namespace ridgeline::lsp {
 
 /// Reads and writes any kind of descriptor: a pipe, a socket, a terminal, a file, /dev/null. Created by make_shared;
 /// pending operations keep it alive. The process must ignore SIGPIPE.
@@ -66,4 +66,4 @@ class StreamTransport : public Transport, public std::enable_shared_from_this<St
 /// Nothing, with the reason in `error`, when one of them is not open.
 base::Result<std::shared_ptr<StreamTransport>> take_standard_streams(boost::asio::io_context& loop);
 
-}  // namespace ridgeline::transport
+}  // namespace ridgeline::lsp

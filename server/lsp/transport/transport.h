@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-namespace ridgeline::transport {
+namespace ridgeline::lsp {
 
 inline constexpr std::size_t kMaxMessageBytes = std::size_t{64} << 20U;
 inline constexpr std::size_t kMaxWaitingBytes = std::size_t{64} << 20U;  ///< of what the other side has not yet read
@@ -37,4 +37,4 @@ class Transport {
   virtual bool idle() const = 0;
 };
 
-}  // namespace ridgeline::transport
+}  // namespace ridgeline::lsp

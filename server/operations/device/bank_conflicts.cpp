@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace ridgeline::hardware {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -47,4 +47,4 @@ std::int64_t padded_row_bytes(std::int64_t elements, std::int64_t size, std::int
   return elements * size + bank_padding(elements * size, threads_at_once(size) / rows * size);
 }
 
-}  // namespace ridgeline::hardware
+}  // namespace ridgeline::operations

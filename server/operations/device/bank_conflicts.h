@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-namespace ridgeline::hardware {
+namespace ridgeline::operations {
 
 inline constexpr std::int64_t kWarpThreads = 32;
 inline constexpr std::int64_t kBanks = 32;     // of each of NVIDIA's units, by the CUDA C++ Programming Guide
@@ -24,4 +24,4 @@ std::int64_t bank_padding(std::int64_t row_bytes, std::int64_t read_bytes);
 /// other, and the next ones beside them, meets no bank twice.
 std::int64_t padded_row_bytes(std::int64_t elements, std::int64_t size, std::int64_t rows);
 
-}  // namespace ridgeline::hardware
+}  // namespace ridgeline::operations

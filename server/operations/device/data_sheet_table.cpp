@@ -1,6 +1,6 @@
 #include "operations/device/data_sheet_table.h"
 
-namespace ridgeline::hardware {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -311,4 +311,4 @@ constexpr std::array kSheets = {
 
 std::span<const Sheet> data_sheet_table() { return kSheets; }
 
-}  // namespace ridgeline::hardware
+}  // namespace ridgeline::operations

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-namespace ridgeline::hardware {
+namespace ridgeline::operations {
 
 /// What figures were looked up in, in November 2026. Some were read as others quote them.
 enum class Document : std::uint8_t {
@@ -92,4 +92,4 @@ struct Sheet {
 /// Each name once.
 std::span<const Sheet> data_sheet_table();
 
-}  // namespace ridgeline::hardware
+}  // namespace ridgeline::operations

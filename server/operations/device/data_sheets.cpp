@@ -10,7 +10,7 @@
 #include "operations/device/bank_conflicts.h"
 #include "operations/device/data_sheet_table.h"
 
-namespace ridgeline::hardware {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -149,4 +149,4 @@ std::optional<Device> find_data_sheet(std::string_view name) {
   return best == nullptr ? std::nullopt : std::optional(device_of(*best));
 }
 
-}  // namespace ridgeline::hardware
+}  // namespace ridgeline::operations

@@ -8,7 +8,7 @@
 
 #include "operations/device/device.h"
 
-namespace ridgeline::hardware {
+namespace ridgeline::operations {
 
 /// Peaks without sparsity, at boost clock; documents in data_sheet_table.h. What two documents do not agree on is
 /// absent. Memory is as it is sold, in 10^9 bytes: programs see from 2 % less to 8 % more.
@@ -25,4 +25,4 @@ bool names_device(std::string_view name, std::string_view device);
 /// of the family ("RTX 3090 Ti", "H100 NVL", a laptop's). "MI250X/MI250", which ROCm reports of both, is the former.
 std::optional<Device> find_data_sheet(std::string_view name);
 
-}  // namespace ridgeline::hardware
+}  // namespace ridgeline::operations

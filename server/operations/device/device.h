@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace ridgeline::hardware {
+namespace ridgeline::operations {
 
 /// Where a figure comes from.
 enum class Source : std::uint8_t {
@@ -79,4 +79,4 @@ inline double rate_of(const Rate& rate, int units, int all_units) {
   return one + (rate.all.value - one) * (std::max(units, 1) - 1) / (all_units - 1);
 }
 
-}  // namespace ridgeline::hardware
+}  // namespace ridgeline::operations

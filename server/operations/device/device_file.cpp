@@ -10,7 +10,7 @@
 
 #include "base/json_problem.h"
 
-namespace ridgeline::hardware {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -242,4 +242,4 @@ std::string device_json(const Device& device) {
   return made.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace ridgeline::hardware
+}  // namespace ridgeline::operations

@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "operations/device/device.h"
 
-namespace ridgeline::hardware {
+namespace ridgeline::operations {
 
 inline constexpr std::size_t kMaxDeviceFileBytes = std::size_t{1} << 20U;
 
@@ -21,4 +21,4 @@ std::string device_json(const Device& device);
 /// "measured", "system", "data sheet".
 std::string_view source_name(Source source);
 
-}  // namespace ridgeline::hardware
+}  // namespace ridgeline::operations

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-namespace ridgeline::hardware {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -206,4 +206,4 @@ double least_share_of_flops(const OperationCall& call) {
   return share;
 }
 
-}  // namespace ridgeline::hardware
+}  // namespace ridgeline::operations

@@ -7,7 +7,7 @@
 #include "operations/device/operation_call.h"
 #include "operations/device/operation_work.h"
 
-namespace ridgeline::hardware {
+namespace ridgeline::operations {
 
 /// Whether an operator, without "aten::" and the underscore of an in-place variant, is one of these.
 bool is_matrix_operator(std::string_view operation);
@@ -20,4 +20,4 @@ std::optional<OperationWork> matrix_work(std::string_view operation, const Opera
 /// for others.
 double least_share_of_flops(const OperationCall& call);
 
-}  // namespace ridgeline::hardware
+}  // namespace ridgeline::operations

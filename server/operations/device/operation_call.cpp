@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-namespace ridgeline::hardware {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -209,4 +209,4 @@ std::optional<OperationCall> parse_call(std::string_view key) {
   return call;
 }
 
-}  // namespace ridgeline::hardware
+}  // namespace ridgeline::operations

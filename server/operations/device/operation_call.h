@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-namespace ridgeline::hardware {
+namespace ridgeline::operations {
 
 struct TensorShape {
   std::string dtype;  ///< "float32"
@@ -55,4 +55,4 @@ struct OperationCall {
 /// from the user's process. Lists nest at most four deep.
 std::optional<OperationCall> parse_call(std::string_view key);
 
-}  // namespace ridgeline::hardware
+}  // namespace ridgeline::operations

@@ -7,7 +7,7 @@
 
 #include "operations/device/matrix_work.h"
 
-namespace ridgeline::hardware {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -408,4 +408,4 @@ std::string_view kind_name(OperationKind kind) {
   return kNames.at(static_cast<std::size_t>(kind));
 }
 
-}  // namespace ridgeline::hardware
+}  // namespace ridgeline::operations

@@ -8,7 +8,7 @@
 
 #include "operations/device/operation_call.h"
 
-namespace ridgeline::hardware {
+namespace ridgeline::operations {
 
 enum class OperationKind : std::uint8_t {
   kMatrix,       ///< products of matrices: mm, convolutions, attention, recurrent layers, and their gradients
@@ -37,4 +37,4 @@ std::optional<OperationWork> work_of(std::string_view key);
 /// "matrix", "elementwise", "reduction", "data", "view".
 std::string_view kind_name(OperationKind kind);
 
-}  // namespace ridgeline::hardware
+}  // namespace ridgeline::operations

@@ -2,7 +2,7 @@
 
 #include <bit>
 
-namespace ridgeline::hardware {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -57,4 +57,4 @@ std::optional<Padded> best_padding(std::span<const LinearLayer> layers, std::int
   return best;
 }
 
-}  // namespace ridgeline::hardware
+}  // namespace ridgeline::operations

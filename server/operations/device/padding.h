@@ -8,7 +8,7 @@
 #include <optional>
 #include <span>
 
-namespace ridgeline::hardware {
+namespace ridgeline::operations {
 
 /// A linear layer of float32, y[rows, out] = x[rows, in] W^T, with the times of its products in a step, nanoseconds; 0:
 /// the step does not have it.
@@ -45,4 +45,4 @@ inline constexpr double kWorthPadding = 0.97;
 inline constexpr double kLeastOfSaving = 0.15;
 inline constexpr double kMostOfSaving = 2;
 
-}  // namespace ridgeline::hardware
+}  // namespace ridgeline::operations

@@ -4,7 +4,7 @@
 
 #include "operations/device/matrix_work.h"
 
-namespace ridgeline::hardware {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -76,4 +76,4 @@ std::optional<RooflineBound> plain_roofline(const OperationWork& work, const Dev
   return finished(*bound);
 }
 
-}  // namespace ridgeline::hardware
+}  // namespace ridgeline::operations

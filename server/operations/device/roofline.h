@@ -7,7 +7,7 @@
 #include "operations/device/operation_call.h"
 #include "operations/device/operation_work.h"
 
-namespace ridgeline::hardware {
+namespace ridgeline::operations {
 
 enum class Limit : std::uint8_t { kCompute, kMemory };
 
@@ -33,4 +33,4 @@ std::optional<double> least_ns(const OperationCall& call, OperationWork work, co
 /// stays in a cache.
 std::optional<RooflineBound> plain_roofline(const OperationWork& work, const Device& device, int units);
 
-}  // namespace ridgeline::hardware
+}  // namespace ridgeline::operations

@@ -8,7 +8,7 @@
 
 #include "operations/device/bank_conflicts.h"
 
-namespace ridgeline::hardware {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -98,7 +98,7 @@ std::optional<TileEstimate> with_tile(const ProductShape& shape, const Rates& ra
   };
   const auto slowest = std::ranges::max_element(seconds);
   tile.ns = *slowest * 1e9;
-  tile.slowest = static_cast<Stage>(slowest - seconds.begin());
+  tile.slowest = static_cast<TileStage>(slowest - seconds.begin());
   tile.useful = static_cast<double>(shape.batches * shape.rows * shape.columns * tile.splits) /
                 (static_cast<double>(tiles) * rows * columns);
   tile.waves = waves;
@@ -194,4 +194,4 @@ std::optional<TileEstimate> estimate_product(const ProductShape& shape, const De
   return best == tilings.end() ? std::nullopt : std::optional(*best);
 }
 
-}  // namespace ridgeline::hardware
+}  // namespace ridgeline::operations

@@ -10,7 +10,7 @@
 #include "operations/device/device.h"
 #include "operations/device/operation_call.h"
 
-namespace ridgeline::hardware {
+namespace ridgeline::operations {
 
 /// Columns of the depth in the near level at once; it holds two such steps, so that loading and computing overlap.
 inline constexpr std::int64_t kDepthStep = 8;
@@ -30,7 +30,11 @@ struct ProductShape {
 /// others.
 std::optional<ProductShape> product_of(const OperationCall& call);
 
-enum class Stage : std::uint8_t { kLoad, kShared, kCompute };  ///< memory to the near level, near level to registers
+enum class TileStage : std::uint8_t {
+  kLoad,
+  kShared,
+  kCompute
+};  ///< memory to the near level, near level to registers
 
 struct TileEstimate {
   double ns = 0;  ///< of the slowest stage, with partial waves; without launching
@@ -40,7 +44,7 @@ struct TileEstimate {
   double useful = 1;          ///< of what the tiles compute: 1 where they divide the shape
   std::int64_t waves = 1;     ///< in which all units compute a tile each
   double last_wave_fill = 1;  ///< units that work in the last wave, of all
-  Stage slowest = Stage::kCompute;
+  TileStage slowest = TileStage::kCompute;
 
   /// The part that the shape needs of what all units could compute in the waves.
   double used() const {
@@ -58,4 +62,4 @@ std::vector<TileEstimate> product_tilings(const ProductShape& shape, const Devic
 /// Only for GPUs: which tiles a CPU's library chooses is not known.
 std::optional<TileEstimate> estimate_product(const ProductShape& shape, const Device& device);
 
-}  // namespace ridgeline::hardware
+}  // namespace ridgeline::operations

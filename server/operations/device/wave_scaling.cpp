@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace ridgeline::hardware {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -30,4 +30,4 @@ std::optional<double> wave_scaled_ns(const OperationWork& work, const Device& fr
          std::pow(units * from.clock_hz->value / to.clock_hz->value, 1 - share);
 }
 
-}  // namespace ridgeline::hardware
+}  // namespace ridgeline::operations

@@ -6,7 +6,7 @@
 #include "operations/device/device.h"
 #include "operations/device/operation_work.h"
 
-namespace ridgeline::hardware {
+namespace ridgeline::operations {
 
 /// Wave scaling of a kernel of many waves (equation 2): by the ratio of the bandwidths to the power of gamma, and those
 /// of the units and the clocks to 1 - gamma, where gamma follows from the operation's arithmetic intensity and the
@@ -14,4 +14,4 @@ namespace ridgeline::hardware {
 /// known. Nothing where a description lacks a figure.
 std::optional<double> wave_scaled_ns(const OperationWork& work, const Device& from, const Device& to, double ns);
 
-}  // namespace ridgeline::hardware
+}  // namespace ridgeline::operations

@@ -14,12 +14,9 @@
 #include "operations/device/tile_model.h"
 #include "operations/estimators/chance.h"
 
-namespace ridgeline::estimate {
+namespace ridgeline::operations {
 
 namespace {
-
-using hardware::Device;
-using hardware::OperationKind;
 
 constexpr double kThreadsOfUnit = 2048;  // that a multiprocessor holds, CUDA C++ Programming Guide; newer cards 1536
 
@@ -41,7 +38,7 @@ struct Described {
 constexpr std::array<std::size_t, 4> kGrowWithRows = {0, 2, 3, 5};
 
 /// The operation's family: its kind and its type. Three dimensions make a product one of batches of matrices.
-std::string family_of(const hardware::OperationCall& call, const hardware::OperationWork& work, bool is_product) {
+std::string family_of(const OperationCall& call, const OperationWork& work, bool is_product) {
   std::string family;
   if (is_product) {
     const auto tensors = call.tensors();
@@ -54,8 +51,8 @@ std::string family_of(const hardware::OperationCall& call, const hardware::Opera
 
 double log_of(double value) { return std::log(std::max(value, 1e-9)); }
 
-void add_tiles(std::vector<double>& features, const hardware::ProductShape& shape, const hardware::TileEstimate& tile,
-               const Device& device, double bound_ns) {
+void add_tiles(std::vector<double>& features, const ProductShape& shape, const TileEstimate& tile, const Device& device,
+               double bound_ns) {
   const auto parts = [](std::int64_t size, std::int64_t of) {
     const std::int64_t whole = (size + of - 1) / of;
     return static_cast<double>(whole);
@@ -69,11 +66,11 @@ void add_tiles(std::vector<double>& features, const hardware::ProductShape& shap
   }
 }
 
-void add_elements(std::vector<double>& features, const hardware::OperationCall& call,
-                  const hardware::OperationWork& work, const Device& device) {
+void add_elements(std::vector<double>& features, const OperationCall& call, const OperationWork& work,
+                  const Device& device) {
   double most = 1;
   double row = 1;
-  for (const hardware::TensorShape* tensor : call.tensors()) {
+  for (const TensorShape* tensor : call.tensors()) {
     if (tensor->elements() > most) {
       most = tensor->elements();
       row = tensor->sizes.empty() ? 1 : static_cast<double>(tensor->sizes.back());
@@ -85,20 +82,20 @@ void add_elements(std::vector<double>& features, const hardware::OperationCall& 
   }
 }
 
-std::optional<Described> describe(const hardware::OperationCall& call, const Device& device) {
-  const auto work = hardware::work_of(call);
-  const auto plain = work ? hardware::plain_roofline(*work, device, device.compute_units) : std::nullopt;
+std::optional<Described> describe(const OperationCall& call, const Device& device) {
+  const auto work = work_of(call);
+  const auto plain = work ? plain_roofline(*work, device, device.compute_units) : std::nullopt;
   if (!plain || plain->ns <= 0 || call.tensors().empty()) {
     return std::nullopt;
   }
-  const auto shape = hardware::product_of(call);
-  const auto tile = shape ? hardware::estimate_product(*shape, device) : std::nullopt;
+  const auto shape = product_of(call);
+  const auto tile = shape ? estimate_product(*shape, device) : std::nullopt;
   if (work->kind == OperationKind::kMatrix && !tile) {
     return std::nullopt;
   }
   auto least_work = *work;
-  least_work.flops *= hardware::least_share_of_flops(call);
-  const auto least = hardware::roofline_bound(least_work, device, device.compute_units);
+  least_work.flops *= least_share_of_flops(call);
+  const auto least = roofline_bound(least_work, device, device.compute_units);
   Described described{.family = family_of(call, *work, tile.has_value()),
                       .bound_ns = plain->ns,
                       .least_ns = least ? least->ns : 0,
@@ -107,7 +104,7 @@ std::optional<Described> describe(const hardware::OperationCall& call, const Dev
   const double balance = (plain->compute_ns + 1) / (plain->memory_ns + 1);
   described.features = {log_of(plain->ns), log_of(std::max(balance, kHidden))};
   double cache = 1;
-  for (const hardware::MemoryLevel& level : device.levels) {
+  for (const MemoryLevel& level : device.levels) {
     cache = &level == &device.levels.back() ? cache : level.capacity_bytes;
   }
   described.features.push_back(log_of(work->bytes() / cache));
@@ -119,7 +116,7 @@ std::optional<Described> describe(const hardware::OperationCall& call, const Dev
   return described;
 }
 
-void add_row(TrainingGroup& group, const Described& described, const operations::OperationTime& time, int fold) {
+void add_row(TrainingGroup& group, const Described& described, const OperationTime& time, int fold) {
   Group& seen = group.group;
   if (group.keys.empty()) {
     seen.mode = described.family;
@@ -145,7 +142,7 @@ void add_row(TrainingGroup& group, const Described& described, const operations:
 
 struct DescribedRow {
   Described described;
-  const operations::OperationTime* time;
+  const OperationTime* time;
   int fold;
   double power_w;  ///< of the device; 0: not known
 };
@@ -214,8 +211,8 @@ double beyond_seen(const Group& group, const Described& described) {
 std::vector<TrainingGroup> groups_across(std::span<const DeviceTimes> devices) {
   std::map<std::string, std::vector<DescribedRow>> families;
   for (std::size_t i = 0; i < devices.size(); ++i) {
-    for (const operations::ListedTime& row : devices[i].rows) {
-      const auto call = row.time.reason.empty() ? hardware::parse_call(row.time.key) : std::nullopt;
+    for (const ListedTime& row : devices[i].rows) {
+      const auto call = row.time.reason.empty() ? parse_call(row.time.key) : std::nullopt;
       if (auto described = call ? describe(*call, devices[i].device) : std::nullopt) {
         const std::string family = described->family;
         const double power_w = devices[i].device.power_w ? devices[i].device.power_w->value : 0;
@@ -242,12 +239,11 @@ std::vector<TrainingGroup> groups_across(std::span<const DeviceTimes> devices) {
 }
 
 std::optional<Estimate> estimate_across(const Estimators& estimators, std::string_view key, const Device& device) {
-  const auto call = hardware::parse_call(key);
+  const auto call = parse_call(key);
   return call ? estimate_across(estimators, *call, device) : std::nullopt;
 }
 
-std::optional<Estimate> estimate_across(const Estimators& estimators, const hardware::OperationCall& call,
-                                        const Device& device) {
+std::optional<Estimate> estimate_across(const Estimators& estimators, const OperationCall& call, const Device& device) {
   const auto described = describe(call, device);
   if (!described) {
     return std::nullopt;
@@ -271,4 +267,4 @@ std::optional<Estimate> estimate_across(const Estimators& estimators, const hard
                   slow_ns * std::exp(std::max(model->high, 0.0)) * wider, wider};
 }
 
-}  // namespace ridgeline::estimate
+}  // namespace ridgeline::operations

@@ -14,12 +14,12 @@
 #include "operations/estimators/groups.h"
 #include "operations/table/operation_table.h"
 
-namespace ridgeline::estimate {
+namespace ridgeline::operations {
 
 /// Times under the same conditions, and the device that they are of.
 struct DeviceTimes {
-  hardware::Device device;
-  std::vector<operations::ListedTime> rows;
+  Device device;
+  std::vector<ListedTime> rows;
 };
 
 inline constexpr std::size_t kMostRowsAcross = 8'000;  ///< of a group; more are drawn by a hash of the operation
@@ -36,9 +36,7 @@ std::vector<TrainingGroup> groups_across(std::span<const DeviceTimes> devices);
 /// - A product takes at least as long as at the full clock, and, where the power of the device does not suffice for
 ///   that, at most as if no FLOP took less energy than on the trained device that needs least. The estimate is the
 ///   geometric mean of both.
-std::optional<Estimate> estimate_across(const Estimators& estimators, std::string_view key,
-                                        const hardware::Device& device);
-std::optional<Estimate> estimate_across(const Estimators& estimators, const hardware::OperationCall& call,
-                                        const hardware::Device& device);
+std::optional<Estimate> estimate_across(const Estimators& estimators, std::string_view key, const Device& device);
+std::optional<Estimate> estimate_across(const Estimators& estimators, const OperationCall& call, const Device& device);
 
-}  // namespace ridgeline::estimate
+}  // namespace ridgeline::operations

@@ -4,7 +4,7 @@
 
 #include "base/content_hash.h"
 
-namespace ridgeline::estimate {
+namespace ridgeline::operations {
 
 double chance_of(std::string_view key, std::string_view salt) {
   base::ContentHash hash;
@@ -15,4 +15,4 @@ double chance_of(std::string_view key, std::string_view salt) {
   return static_cast<double>(std::stoul(hash.text().substr(8), nullptr, 16)) / 4294967296.0;
 }
 
-}  // namespace ridgeline::estimate
+}  // namespace ridgeline::operations

@@ -3,9 +3,9 @@
 
 #include <string_view>
 
-namespace ridgeline::estimate {
+namespace ridgeline::operations {
 
 /// From 0 to 1, by a hash of the key; draws of another salt are independent.
 double chance_of(std::string_view key, std::string_view salt);
 
-}  // namespace ridgeline::estimate
+}  // namespace ridgeline::operations

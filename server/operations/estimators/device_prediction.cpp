@@ -6,7 +6,7 @@
 #include "operations/device/roofline.h"
 #include "operations/estimators/across_devices.h"
 
-namespace ridgeline::estimate {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -25,12 +25,12 @@ void add(Sums& sums, double low, double middle, double high, int count) {
 bool is_wider(const Estimate& one, const Estimate& other) { return one.high * other.low > other.high * one.low; }
 
 /// From times on other devices.
-void add_elsewhere(TimeBySource& sources, Sums& sums, const CountedOperation& operation, const hardware::Device& device,
+void add_elsewhere(TimeBySource& sources, Sums& sums, const CountedOperation& operation, const Device& device,
                    std::span<const TimeElsewhere> elsewhere, const Estimators* estimators) {
   const auto across =
       estimators == nullptr || !operation.call ? std::nullopt : estimate_across(*estimators, *operation.call, device);
   const auto scaled =
-      operation.work ? estimate::scaled(*operation.call, *operation.work, device, elsewhere) : std::nullopt;
+      operation.work ? operations::scaled(*operation.call, *operation.work, device, elsewhere) : std::nullopt;
   const int count = operation.count;
   if (scaled && (!across || is_wider(*across, *scaled))) {
     add(sums, scaled->low, scaled->ns, scaled->high, count);
@@ -40,8 +40,7 @@ void add_elsewhere(TimeBySource& sources, Sums& sums, const CountedOperation& op
     add(sums, across->low, across->ns, across->high, count);
     sources.across_ns += across->ns * count;
     sources.across += count;
-  } else if (const auto least =
-                 operation.work ? hardware::least_ns(*operation.call, *operation.work, device) : std::nullopt) {
+  } else if (const auto least = operation.work ? least_ns(*operation.call, *operation.work, device) : std::nullopt) {
     add(sums, *least, *least, *least, count);
     sources.bound_ns += *least * count;
     sources.bounded += count;
@@ -52,8 +51,8 @@ void add_elsewhere(TimeBySource& sources, Sums& sums, const CountedOperation& op
   }
 }
 
-void add_operation(StepOnDevice& found, Sums& sums, const CountedOperation& operation, const hardware::Device& device,
-                   const std::optional<operations::ListedTime>& measured, std::span<const TimeElsewhere> elsewhere,
+void add_operation(StepOnDevice& found, Sums& sums, const CountedOperation& operation, const Device& device,
+                   const std::optional<ListedTime>& measured, std::span<const TimeElsewhere> elsewhere,
                    const StepEstimators& estimators) {
   TimeBySource& sources = found.sources;
   const int count = operation.count;
@@ -77,7 +76,7 @@ void add_operation(StepOnDevice& found, Sums& sums, const CountedOperation& oper
 
 }  // namespace
 
-StepOnDevice step_on_device(const ListedStep& step, const hardware::Device& device, const KnownOfStep& known,
+StepOnDevice step_on_device(const ListedStep& step, const Device& device, const KnownOfStep& known,
                             const StepEstimators& estimators) {
   StepOnDevice found{.batch_size = step.batch_size, .peak_bytes = step.peak_bytes};
   found.sources.unknown = step.not_listed;
@@ -102,4 +101,4 @@ StepOnDevice step_on_device(const ListedStep& step, const hardware::Device& devi
   return found;
 }
 
-}  // namespace ridgeline::estimate
+}  // namespace ridgeline::operations

@@ -14,7 +14,7 @@
 #include "operations/estimators/scaled_time.h"
 #include "operations/table/operation_table.h"
 
-namespace ridgeline::estimate {
+namespace ridgeline::operations {
 
 /// An operation of a step, and how often it has it. Read once, for many devices.
 struct CountedOperation {
@@ -22,19 +22,19 @@ struct CountedOperation {
       : key(std::move(of_key)),
         count(times),
         recorded_ns(recorded),
-        call(hardware::parse_call(key)),
-        work(call ? hardware::work_of(*call) : std::nullopt) {}
+        call(parse_call(key)),
+        work(call ? work_of(*call) : std::nullopt) {}
 
   std::string key;
   int count;
-  double recorded_ns;                           ///< of one of them, on the device of RecordedOn; 0: no trace
-  std::optional<hardware::OperationCall> call;  ///< absent: not a key of ours
-  std::optional<hardware::OperationWork> work;  ///< absent: not modelled
+  double recorded_ns;                 ///< of one of them, on the device of RecordedOn; 0: no trace
+  std::optional<OperationCall> call;  ///< absent: not a key of ours
+  std::optional<OperationWork> work;  ///< absent: not modelled
 };
 
 /// Where a trace was recorded, and the shortest and the longest of its steps beside the one that is listed.
 struct RecordedOn {
-  hardware::Device device;
+  Device device;
   double low = 1;
   double high = 1;
 };
@@ -89,15 +89,15 @@ struct StepEstimators {
 
 /// What is known of a step's operations, by operation of the step.
 struct KnownOfStep {
-  std::vector<std::optional<operations::ListedTime>> measured{};  ///< on that device
-  std::vector<std::vector<TimeElsewhere>> elsewhere{};            ///< on other devices; empty: nothing is known
+  std::vector<std::optional<ListedTime>> measured{};    ///< on that device
+  std::vector<std::vector<TimeElsewhere>> elsewhere{};  ///< on other devices; empty: nothing is known
 };
 
 /// Predicts a step. An operation that was not measured on the device gets its estimate there; else, of what was learnt
 /// on other devices and what is scaled from one of them, the one with the narrower range. Counts the device's time in
 /// operations only: launches by the host, and communication, are not in it. Ranges of operations are added up:
 /// estimates of one model err in the same direction.
-StepOnDevice step_on_device(const ListedStep& step, const hardware::Device& device, const KnownOfStep& known,
+StepOnDevice step_on_device(const ListedStep& step, const Device& device, const KnownOfStep& known,
                             const StepEstimators& estimators);
 
-}  // namespace ridgeline::estimate
+}  // namespace ridgeline::operations

@@ -7,7 +7,7 @@
 
 #include "operations/estimators/parameters.h"
 
-namespace ridgeline::estimate {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -132,4 +132,4 @@ std::string_view kind_of(const OperatorModel& model) {
   return kModelKinds.at(model.trees ? 1 : model.perceptron ? 2 : 0);
 }
 
-}  // namespace ridgeline::estimate
+}  // namespace ridgeline::operations

@@ -12,7 +12,7 @@
 #include "operations/estimators/groups.h"
 #include "operations/table/operation_table.h"
 
-namespace ridgeline::estimate {
+namespace ridgeline::operations {
 
 /// offset + scale · Π numbers^exponents, in nanoseconds: Tianshu's principal component, section 3.2.2.
 struct ProductForm {
@@ -61,7 +61,7 @@ struct OperatorModel {
 };
 
 struct Estimators {
-  operations::Conditions conditions{};
+  Conditions conditions{};
   std::int64_t trained_s = 0;  ///< seconds since 1970
   std::vector<OperatorModel> models{};
   /// Names of data sheets: the models are across these (across_devices.h), and the conditions say nothing. Empty: of
@@ -89,4 +89,4 @@ double evaluate(const OperatorModel& model, const std::vector<double>& numbers, 
 /// The name of the model's kind, one of kModelKinds.
 std::string_view kind_of(const OperatorModel& model);
 
-}  // namespace ridgeline::estimate
+}  // namespace ridgeline::operations

@@ -7,7 +7,7 @@
 
 #include "base/json_problem.h"
 
-namespace ridgeline::estimate {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -282,4 +282,4 @@ base::Result<std::vector<Estimators>> parse_estimators(std::string_view text, co
   });
 }
 
-}  // namespace ridgeline::estimate
+}  // namespace ridgeline::operations

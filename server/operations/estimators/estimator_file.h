@@ -11,7 +11,7 @@
 #include "operations/estimators/estimator.h"
 #include "operations/estimators/groups.h"
 
-namespace ridgeline::estimate {
+namespace ridgeline::operations {
 
 inline constexpr std::size_t kMaxEstimatorBytes = std::size_t{256} << 20U;
 
@@ -27,4 +27,4 @@ std::string estimators_json(std::span<const Estimators> all);
 /// Untrusted. `name`: of the file, for errors.
 base::Result<std::vector<Estimators>> parse_estimators(std::string_view json, const std::string& name);
 
-}  // namespace ridgeline::estimate
+}  // namespace ridgeline::operations

@@ -7,12 +7,12 @@
 
 #include "operations/estimators/parameters.h"
 
-namespace ridgeline::estimate {
+namespace ridgeline::operations {
 
 namespace {
 
 struct Row {
-  const operations::ListedTime* time;
+  const ListedTime* time;
   std::vector<Parameter> numbers;
 };
 
@@ -87,9 +87,9 @@ void split_by_mode(const std::string& mode, const std::vector<Row>& rows, std::v
 
 }  // namespace
 
-std::vector<TrainingGroup> training_groups(std::span<const operations::ListedTime> rows) {
+std::vector<TrainingGroup> training_groups(std::span<const ListedTime> rows) {
   std::map<std::string, std::vector<Row>> by_mode;
-  for (const operations::ListedTime& row : rows) {
+  for (const ListedTime& row : rows) {
     auto parameters = row.time.reason.empty() ? parameters_of(row.time.key) : std::nullopt;
     if (parameters) {
       by_mode[parameters->mode].push_back({&row, std::move(parameters->numbers)});
@@ -102,4 +102,4 @@ std::vector<TrainingGroup> training_groups(std::span<const operations::ListedTim
   return groups;
 }
 
-}  // namespace ridgeline::estimate
+}  // namespace ridgeline::operations

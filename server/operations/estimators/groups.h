@@ -8,7 +8,7 @@
 
 #include "operations/table/operation_table.h"
 
-namespace ridgeline::estimate {
+namespace ridgeline::operations {
 
 /// A parameter whose values a model learns, and what it has seen of it.
 struct LearntParameter {
@@ -46,6 +46,6 @@ inline constexpr std::size_t kMostModeValues = 5;  ///< of a number that selects
 
 /// Groups times measured under the same conditions. Leaves out rows without a time and operations that parameters_of()
 /// refuses.
-std::vector<TrainingGroup> training_groups(std::span<const operations::ListedTime> rows);
+std::vector<TrainingGroup> training_groups(std::span<const ListedTime> rows);
 
-}  // namespace ridgeline::estimate
+}  // namespace ridgeline::operations

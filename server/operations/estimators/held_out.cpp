@@ -10,15 +10,13 @@
 #include "operations/device/wave_scaling.h"
 #include "operations/estimators/chance.h"
 
-namespace ridgeline::estimate {
+namespace ridgeline::operations {
 
 namespace {
 
-using hardware::Device;
-
 /// The operator; of convolution_backward also what is asked for, since these are different operations.
 std::string operation_label(const std::string& key) {
-  const auto call = hardware::parse_call(key);
+  const auto call = parse_call(key);
   if (!call) {
     return key;
   }
@@ -34,7 +32,7 @@ std::string operation_label(const std::string& key) {
   return label;
 }
 
-const std::string& key_of_row(const operations::ListedTime& row) { return row.time.key; }
+const std::string& key_of_row(const ListedTime& row) { return row.time.key; }
 
 struct Collected {
   std::vector<double> errors{};
@@ -75,9 +73,9 @@ HeldOutError error_of(const std::string& operation, const Collected& one) {
 
 /// By operator. `estimate_of`: of a key, an optional Estimate.
 template <typename EstimateOf>
-std::vector<HeldOutError> errors_of(std::span<const operations::ListedTime> held_out, EstimateOf estimate_of) {
+std::vector<HeldOutError> errors_of(std::span<const ListedTime> held_out, EstimateOf estimate_of) {
   std::map<std::string, Collected> by_operation;
-  for (const operations::ListedTime& row : held_out) {
+  for (const ListedTime& row : held_out) {
     Collected& one = by_operation[operation_label(row.time.key)];
     one.spreads.push_back((row.time.high - row.time.low) / row.time.ns);
     const auto estimated = estimate_of(row.time.key);
@@ -102,12 +100,12 @@ struct Baselines {
 };
 
 /// From the first other device that has the operation.
-std::optional<double> scaled_ns(const std::string& key, const hardware::OperationWork& work, const Device& to,
+std::optional<double> scaled_ns(const std::string& key, const OperationWork& work, const Device& to,
                                 std::span<const DeviceTimes> others) {
   for (const DeviceTimes& from : others) {
     const auto found = std::ranges::lower_bound(from.rows, key, {}, key_of_row);
     if (found != from.rows.end() && found->time.key == key && from.device.name != to.name) {
-      return hardware::wave_scaled_ns(work, from.device, to, found->time.ns);
+      return wave_scaled_ns(work, from.device, to, found->time.ns);
     }
   }
   return std::nullopt;
@@ -115,10 +113,10 @@ std::optional<double> scaled_ns(const std::string& key, const hardware::Operatio
 
 }  // namespace
 
-std::pair<std::vector<operations::ListedTime>, std::vector<operations::ListedTime>> split_rows(
-    std::span<const operations::ListedTime> rows, double held_out, double share) {
-  std::pair<std::vector<operations::ListedTime>, std::vector<operations::ListedTime>> split;
-  for (const operations::ListedTime& row : rows) {
+std::pair<std::vector<ListedTime>, std::vector<ListedTime>> split_rows(std::span<const ListedTime> rows,
+                                                                       double held_out, double share) {
+  std::pair<std::vector<ListedTime>, std::vector<ListedTime>> split;
+  for (const ListedTime& row : rows) {
     if (chance_of(row.time.key, "held out") < held_out) {
       split.second.push_back(row);
     } else if (chance_of(row.time.key, "share") < share) {
@@ -128,8 +126,7 @@ std::pair<std::vector<operations::ListedTime>, std::vector<operations::ListedTim
   return split;
 }
 
-std::vector<HeldOutError> held_out_errors(const Estimators& estimators,
-                                          std::span<const operations::ListedTime> held_out) {
+std::vector<HeldOutError> held_out_errors(const Estimators& estimators, std::span<const ListedTime> held_out) {
   return errors_of(held_out, [&](const std::string& key) { return estimate(estimators, key); });
 }
 
@@ -137,13 +134,13 @@ std::vector<AcrossError> errors_across(const Estimators& estimators, const Devic
                                        std::span<const DeviceTimes> others) {
   const Device& device = held_out.device;
   std::map<std::string, Baselines> baselines;
-  for (const operations::ListedTime& row : held_out.rows) {
-    const auto work = hardware::work_of(row.time.key);
+  for (const ListedTime& row : held_out.rows) {
+    const auto work = work_of(row.time.key);
     if (!work || !estimate_across(estimators, row.time.key, device)) {
       continue;  // errors are compared on the same rows
     }
     Baselines& one = baselines[operation_label(row.time.key)];
-    if (const auto bound = hardware::plain_roofline(*work, device, device.compute_units)) {
+    if (const auto bound = plain_roofline(*work, device, device.compute_units)) {
       one.roofline.push_back(std::abs(bound->ns / row.time.ns - 1));
     }
     if (const auto scaled = scaled_ns(row.time.key, *work, device, others)) {
@@ -160,4 +157,4 @@ std::vector<AcrossError> errors_across(const Estimators& estimators, const Devic
   return errors;
 }
 
-}  // namespace ridgeline::estimate
+}  // namespace ridgeline::operations

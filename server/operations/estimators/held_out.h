@@ -12,12 +12,12 @@
 #include "operations/estimators/estimator.h"
 #include "operations/table/operation_table.h"
 
-namespace ridgeline::estimate {
+namespace ridgeline::operations {
 
 /// Splits the rows into those for training and those held out by a hash of the operation, so that the split is always
 /// the same. `share`: the part of the rows for training that is kept.
-std::pair<std::vector<operations::ListedTime>, std::vector<operations::ListedTime>> split_rows(
-    std::span<const operations::ListedTime> rows, double held_out, double share = 1);
+std::pair<std::vector<ListedTime>, std::vector<ListedTime>> split_rows(std::span<const ListedTime> rows,
+                                                                       double held_out, double share = 1);
 
 struct HeldOutError {
   std::string operation;  ///< "aten::mm.default"; of a backward with what it computes
@@ -40,11 +40,10 @@ struct AcrossError {
 };
 
 /// By operator, in order of names.
-std::vector<HeldOutError> held_out_errors(const Estimators& estimators,
-                                          std::span<const operations::ListedTime> held_out);
+std::vector<HeldOutError> held_out_errors(const Estimators& estimators, std::span<const ListedTime> held_out);
 
 /// By operator. `others`: times to scale from, each device's in order of keys, the best to scale from first.
 std::vector<AcrossError> errors_across(const Estimators& estimators, const DeviceTimes& held_out,
                                        std::span<const DeviceTimes> others);
 
-}  // namespace ridgeline::estimate
+}  // namespace ridgeline::operations

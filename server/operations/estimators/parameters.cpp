@@ -7,12 +7,9 @@
 #include "operations/device/operation_call.h"
 #include "operations/device/operation_work.h"
 
-namespace ridgeline::estimate {
+namespace ridgeline::operations {
 
 namespace {
-
-using hardware::Argument;
-using hardware::TensorShape;
 
 constexpr std::size_t kMostNumbers = 48;
 
@@ -72,7 +69,7 @@ class Collector {
 }  // namespace
 
 std::optional<OperationParameters> parameters_of(std::string_view key) {
-  const auto call = hardware::parse_call(key);
+  const auto call = parse_call(key);
   if (!call) {
     return std::nullopt;
   }
@@ -97,10 +94,10 @@ std::vector<double> features_of(std::string_view key, const std::vector<double>&
   for (const double number : numbers) {
     features.push_back(number > 0 ? std::log(number) : 0.0);
   }
-  const auto work = hardware::work_of(key);
+  const auto work = work_of(key);
   features.push_back(work ? std::log1p(work->flops) : 0.0);
   features.push_back(work ? std::log1p(work->bytes()) : 0.0);
   return features;
 }
 
-}  // namespace ridgeline::estimate
+}  // namespace ridgeline::operations

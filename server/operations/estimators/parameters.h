@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace ridgeline::estimate {
+namespace ridgeline::operations {
 
 struct Parameter {
   std::string name;  ///< "0.1": the second size of the first argument; "3": a number; "3.0": of a list
@@ -29,4 +29,4 @@ std::optional<OperationParameters> parameters_of(std::string_view key);
 /// operation where these are modelled, else zeros.
 std::vector<double> features_of(std::string_view key, const std::vector<double>& numbers);
 
-}  // namespace ridgeline::estimate
+}  // namespace ridgeline::operations

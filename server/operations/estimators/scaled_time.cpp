@@ -9,12 +9,9 @@
 #include "operations/device/roofline.h"
 #include "operations/device/wave_scaling.h"
 
-namespace ridgeline::estimate {
+namespace ridgeline::operations {
 
 namespace {
-
-using hardware::Device;
-using hardware::OperationKind;
 
 /// The least and the most that a time may be of the scaled one.
 struct Factors {
@@ -35,7 +32,7 @@ constexpr double kWattsOfConvolutions = 8e-12;
 double cache_bytes(const Device& device) {
   double bytes = 0;
   for (std::size_t i = 0; i + 1 < device.levels.size(); ++i) {
-    const hardware::MemoryLevel& level = device.levels[i];
+    const MemoryLevel& level = device.levels[i];
     if (level.shared_by_units > 1) {
       bytes = std::max(bytes, level.capacity_bytes * device.compute_units / level.shared_by_units);
     }
@@ -60,12 +57,12 @@ const TimeElsewhere* nearest_time(const Device& device, std::span<const TimeElse
       nearest = &time;
     }
   }
-  return device.kind == hardware::DeviceKind::kGpu ? nearest : nullptr;
+  return device.kind == DeviceKind::kGpu ? nearest : nullptr;
 }
 
 /// Whether it may draw enough for its peak: the clock of others falls under a product.
 bool has_power(const Device& device, double least_watts) {
-  const hardware::Peak* peak = hardware::find_peak(device, "float32");
+  const Peak* peak = find_peak(device, "float32");
   return peak != nullptr && device.power_w && device.power_w->value >= least_watts * peak->flop_per_s.all.value;
 }
 
@@ -74,10 +71,10 @@ bool are_all(const std::vector<std::int64_t>& numbers, std::int64_t value) {
 }
 
 /// In two dimensions, without dilation and groups, of contiguous tensors: what the tables have.
-std::optional<Factors> convolution_factors(const hardware::OperationCall& call) {
+std::optional<Factors> convolution_factors(const OperationCall& call) {
   const bool backward = call.operation == "aten::convolution_backward";
   const std::size_t shift = backward ? 1 : 0;  // of the arguments, by the gradient and the sizes of the bias
-  const hardware::TensorShape* weight = call.argument(1 + shift).tensor();
+  const TensorShape* weight = call.argument(1 + shift).tensor();
   const auto tensors = call.tensors();
   if ((!backward && call.operation != "aten::convolution") || weight == nullptr || weight->sizes.size() != 4 ||
       !std::ranges::all_of(tensors, [](const auto* tensor) { return tensor->is_contiguous(); }) ||
@@ -91,7 +88,7 @@ std::optional<Factors> convolution_factors(const hardware::OperationCall& call) 
 }
 
 /// What the operation may take beside the scaled time; nothing where that was not measured.
-std::optional<Factors> factors_of(const hardware::OperationCall& call, std::string_view dtype, const Device& from,
+std::optional<Factors> factors_of(const OperationCall& call, std::string_view dtype, const Device& from,
                                   const Device& to) {
   const auto have_power = [&](double least_watts) {
     return has_power(from, least_watts) && has_power(to, least_watts);
@@ -106,19 +103,18 @@ std::optional<Factors> factors_of(const hardware::OperationCall& call, std::stri
   if (is_plain || call.operation == "aten::bmm") {
     return have_power(kWattsOfProducts) ? std::optional(kFloat32Product) : std::nullopt;
   }
-  const bool have_tf32 = hardware::find_peak(from, "tf32") != nullptr || hardware::find_peak(to, "tf32") != nullptr;
+  const bool have_tf32 = find_peak(from, "tf32") != nullptr || find_peak(to, "tf32") != nullptr;
   return !have_tf32 && have_power(kWattsOfConvolutions) ? convolution_factors(call) : std::nullopt;
 }
 
 /// Whether computing bounds it on both GPUs and it attained enough where it was timed.
-bool is_bound_alike(const hardware::RooflineBound& there, const hardware::RooflineBound& here, double ns) {
-  using hardware::Limit;
+bool is_bound_alike(const RooflineBound& there, const RooflineBound& here, double ns) {
   return there.limit == Limit::kCompute && here.limit == Limit::kCompute && there.ns >= kLeastEfficiency * ns;
 }
 
 }  // namespace
 
-std::optional<Estimate> scaled_time(const hardware::OperationWork& work, const Device& device,
+std::optional<Estimate> scaled_time(const OperationWork& work, const Device& device,
                                     std::span<const TimeElsewhere> elsewhere) {
   const TimeElsewhere* nearest = nearest_time(device, elsewhere);
   if (nearest == nullptr) {
@@ -128,8 +124,8 @@ std::optional<Estimate> scaled_time(const hardware::OperationWork& work, const D
   if (!is_alike || work.bytes() < std::max(cache_bytes(device), cache_bytes(*nearest->device))) {
     return std::nullopt;
   }
-  const auto ns = hardware::wave_scaled_ns(work, *nearest->device, device, nearest->ns);
-  const auto bound = hardware::roofline_bound(work, device, device.compute_units);
+  const auto ns = wave_scaled_ns(work, *nearest->device, device, nearest->ns);
+  const auto bound = roofline_bound(work, device, device.compute_units);
   if (!ns || !bound) {
     return std::nullopt;
   }
@@ -138,37 +134,36 @@ std::optional<Estimate> scaled_time(const hardware::OperationWork& work, const D
   return Estimate{at_least(*ns), at_least(*ns * factors.low), at_least(*ns * factors.high), 1};
 }
 
-std::optional<Estimate> scaled_product(const hardware::OperationCall& call, const Device& device,
+std::optional<Estimate> scaled_product(const OperationCall& call, const Device& device,
                                        std::span<const TimeElsewhere> elsewhere) {
   const TimeElsewhere* nearest = nearest_time(device, elsewhere);
-  const auto work = hardware::work_of(call);
+  const auto work = work_of(call);
   if (nearest == nullptr || !work) {
     return std::nullopt;
   }
   const Device& from = *nearest->device;
   const auto factors = factors_of(call, work->dtype, from, device);
-  const auto there = hardware::plain_roofline(*work, from, from.compute_units);
-  const auto here = hardware::plain_roofline(*work, device, device.compute_units);
+  const auto there = plain_roofline(*work, from, from.compute_units);
+  const auto here = plain_roofline(*work, device, device.compute_units);
   if (!factors || !there || !here || !is_bound_alike(*there, *here, nearest->ns)) {
     return std::nullopt;
   }
-  const double least_share = hardware::least_share_of_flops(call);
+  const double least_share = least_share_of_flops(call);
   if (nearest->ns < there->compute_ns * least_share) {
     return std::nullopt;
   }
   const double ns = nearest->ns * here->ns / there->ns;
   double low = std::max(ns * factors->low, here->compute_ns * least_share);
-  if (work->dtype == "float32" && hardware::find_peak(device, "tf32") != nullptr &&
-      hardware::find_peak(from, "tf32") == nullptr) {
-    low = std::min(low, hardware::least_ns(call, *work, device).value_or(low));
+  if (work->dtype == "float32" && find_peak(device, "tf32") != nullptr && find_peak(from, "tf32") == nullptr) {
+    low = std::min(low, least_ns(call, *work, device).value_or(low));
   }
   return Estimate{ns, low, ns * factors->high, 1};
 }
 
-std::optional<Estimate> scaled(const hardware::OperationCall& call, const hardware::OperationWork& work,
-                               const Device& device, std::span<const TimeElsewhere> elsewhere) {
+std::optional<Estimate> scaled(const OperationCall& call, const OperationWork& work, const Device& device,
+                               std::span<const TimeElsewhere> elsewhere) {
   const auto found = scaled_time(work, device, elsewhere);
   return found ? found : scaled_product(call, device, elsewhere);
 }
 
-}  // namespace ridgeline::estimate
+}  // namespace ridgeline::operations

@@ -9,11 +9,11 @@
 #include "operations/device/operation_work.h"
 #include "operations/estimators/estimator.h"
 
-namespace ridgeline::estimate {
+namespace ridgeline::operations {
 
 /// An operation's time on a GPU.
 struct TimeElsewhere {
-  const hardware::Device* device = nullptr;  ///< not null
+  const Device* device = nullptr;  ///< not null
   double ns = 0;
 };
 
@@ -22,7 +22,7 @@ struct TimeElsewhere {
 /// reductions only, that move more than the caches of both hold: products, convolutions and recurrent layers run other
 /// kernels elsewhere (Habitat, section 3.4), and of smaller operations the launch counts. The interval held all times
 /// of five GPUs scaled to each other: docs/dev/architecture/estimators.md.
-std::optional<Estimate> scaled_time(const hardware::OperationWork& work, const hardware::Device& device,
+std::optional<Estimate> scaled_time(const OperationWork& work, const Device& device,
                                     std::span<const TimeElsewhere> elsewhere);
 
 /// The time of a matrix product (mm and addmm in float32 and bfloat16, bmm in float32) or a convolution (in float32 and
@@ -33,11 +33,11 @@ std::optional<Estimate> scaled_time(const hardware::OperationWork& work, const h
 /// docs/dev/architecture/estimators.md. Nothing for what was faster than its type allows: tensor cores computed it.
 /// Where only the target has tf32, the interval of a product begins at its bound, since the program may allow that;
 /// convolutions, which torch computes with tf32 unless told otherwise, are not scaled where a GPU has it.
-std::optional<Estimate> scaled_product(const hardware::OperationCall& call, const hardware::Device& device,
+std::optional<Estimate> scaled_product(const OperationCall& call, const Device& device,
                                        std::span<const TimeElsewhere> elsewhere);
 
 /// The time by whichever of the two has a rule for the operation. `work`: of the call.
-std::optional<Estimate> scaled(const hardware::OperationCall& call, const hardware::OperationWork& work,
-                               const hardware::Device& device, std::span<const TimeElsewhere> elsewhere);
+std::optional<Estimate> scaled(const OperationCall& call, const OperationWork& work, const Device& device,
+                               std::span<const TimeElsewhere> elsewhere);
 
-}  // namespace ridgeline::estimate
+}  // namespace ridgeline::operations

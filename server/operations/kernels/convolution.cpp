@@ -11,7 +11,7 @@
 #include "operations/kernels/sizes.h"
 #include "operations/kernels/words.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -129,4 +129,4 @@ std::string convolution_packing(const Convolution& convolution) {
   return text + std::string(kPackPatches);
 }
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

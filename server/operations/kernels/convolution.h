@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "operations/kernels/matmul_plan.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 /// "conv IMAGES CHANNELS HEIGHT WIDTH OUTPUTS KERNEL", then "stride S", "padding P", "+ bias" and "+ relu", each of
 /// which may be missing: of images in NCHW with square kernels. For each image, rows are output channels, columns are
@@ -21,4 +21,4 @@ std::string convolution_text(const MatmulShape& shape);
 /// What packs a panel of B in the source of a product: `pack_b`.
 std::string convolution_packing(const Convolution& convolution);
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

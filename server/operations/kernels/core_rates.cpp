@@ -4,24 +4,24 @@
 
 #include "operations/kernels/sizes.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 const CoreRates::Level& CoreRates::holding(double bytes) const {
   const auto found = std::ranges::find_if(levels, [&](const Level& level) { return bytes <= level.capacity_bytes; });
   return found == levels.end() ? levels.back() : *found;
 }
 
-base::Result<CoreRates> core_rates(const hardware::Device& device, int threads) {
-  const hardware::Peak* peak = hardware::find_peak(device, "float32");
+base::Result<CoreRates> core_rates(const Device& device, int threads) {
+  const Peak* peak = find_peak(device, "float32");
   const std::string measure = "; measure this processor with `ridgeline device --measure`";
-  if (device.kind != hardware::DeviceKind::kCpu) {
+  if (device.kind != DeviceKind::kCpu) {
     return base::error(device.name + " is not a processor: kernels are made for processors only");
   }
   if (peak == nullptr || device.vector_bytes < static_cast<double>(kFloatBytes) || device.levels.size() < 2) {
     return base::error(device.name + ": the peak of float32, the width of vectors or the caches are not known" +
                        measure);
   }
-  const auto share = [&](const hardware::Rate& rate) {
+  const auto share = [&](const Rate& rate) {
     return threads == 1 && rate.one_unit ? rate.one_unit->value : rate.all.value / device.compute_units;
   };
   const auto vector = device.vector_bytes / kElementBytes;
@@ -33,7 +33,7 @@ base::Result<CoreRates> core_rates(const hardware::Device& device, int threads) 
                   device.levels.front().transaction_bytes,
                   device.vector_bytes >= 64 ? 32 : 16,
                   {}};
-  for (const hardware::MemoryLevel& level : device.levels) {
+  for (const MemoryLevel& level : device.levels) {
     if (!level.bytes_per_s) {
       return base::error(device.name + ": the bandwidth of " + level.name + " is not known" + measure);
     }
@@ -49,4 +49,4 @@ std::vector<int> tried_threads(int threads) {
 
 Stage slowest_of(const std::vector<Stage>& stages) { return *std::ranges::max_element(stages, {}, &Stage::seconds); }
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "operations/device/device.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 /// What one thread has of the device. Rates of levels that threads share are divided evenly (thesis, section 6.3.3).
 struct CoreRates {
@@ -39,7 +39,7 @@ struct CoreRates {
 };
 
 /// An error where the device is no processor or was not measured. `threads`: from 1 to the device's compute units.
-base::Result<CoreRates> core_rates(const hardware::Device& device, int threads);
+base::Result<CoreRates> core_rates(const Device& device, int threads);
 
 /// The share of a cache for data that stays in it; the rest is for data that streams through.
 inline constexpr double kUsedOfCache = 0.5;
@@ -59,4 +59,4 @@ struct Stage {
 /// The stages overlap, so that the one that takes longest counts. `stages`: not empty; of equal ones the first.
 Stage slowest_of(const std::vector<Stage>& stages);
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

@@ -8,11 +8,9 @@
 #include "operations/device/tile_model.h"
 #include "operations/kernels/sizes.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 namespace {
-
-using hardware::kWarpThreads;
 
 constexpr std::int64_t kLeastThreads = 64;   // of a block of a product: two warps
 constexpr std::int64_t kUsualThreads = 256;  // of others
@@ -24,19 +22,19 @@ constexpr std::int64_t kMostAcross = 65535;  // blocks down, and layers, of a gr
 constexpr double kHidingWarps = 16;  // of a multiprocessor, with which its programs reach half of what the tiles allow
 constexpr double kGatherRows = 28;   // of a convolution's tile, that take as long as finding an element of the image
 
-base::Error not_described(const hardware::Device& gpu) {
+base::Error not_described(const Device& gpu) {
   return base::error(gpu.name +
                      " is not described well enough: float32's peak, the bandwidth of its memory and of shared memory "
                      "are needed; `ridgeline device --sheet NAME` shows what is known");
 }
 
-const char* stage_name(hardware::Stage stage) {
-  return stage == hardware::Stage::kCompute ? "compute" : stage == hardware::Stage::kShared ? "shared" : "memory";
+const char* stage_name(TileStage stage) {
+  return stage == TileStage::kCompute ? "compute" : stage == TileStage::kShared ? "shared" : "memory";
 }
 
 /// What the tile model reads: of a convolution, places of the output are the rows, which windows share.
-hardware::ProductShape product_shape(const MatmulShape& shape) {
-  hardware::ProductShape product{shape.batches, shape.rows, shape.columns, shape.depth, 1, "float32"};
+ProductShape product_shape(const MatmulShape& shape) {
+  ProductShape product{shape.batches, shape.rows, shape.columns, shape.depth, 1, "float32"};
   if (shape.convolution) {
     std::swap(product.rows, product.columns);
     const double overlap =
@@ -55,7 +53,7 @@ double slowdown(const CudaPlan& plan, bool is_image, int units) {
   return (1 + kHidingWarps / warps) * (is_image ? 1 + kGatherRows / static_cast<double>(plan.tile_rows) : 1);
 }
 
-CudaPlan product_plan(const MatmulShape& shape, const hardware::TileEstimate& tile, int units) {
+CudaPlan product_plan(const MatmulShape& shape, const TileEstimate& tile, int units) {
   CudaPlan plan{shape, tile.tile_rows, tile.tile_columns};
   if (shape.convolution) {
     std::swap(plan.tile_rows, plan.tile_columns);
@@ -76,9 +74,9 @@ CudaPlan product_plan(const MatmulShape& shape, const hardware::TileEstimate& ti
   return plan;
 }
 
-base::Result<Ranked<CudaPlan>> construct(const MatmulShape& shape, const hardware::Device& gpu, std::size_t top) {
+base::Result<Ranked<CudaPlan>> construct(const MatmulShape& shape, const Device& gpu, std::size_t top) {
   std::vector<CudaPlan> plans;
-  for (const hardware::TileEstimate& tile : hardware::product_tilings(product_shape(shape), gpu)) {
+  for (const TileEstimate& tile : product_tilings(product_shape(shape), gpu)) {
     CudaPlan plan = product_plan(shape, tile, gpu.compute_units);
     if (tile.splits == 1 && plan.blocks_down <= kMostAcross && plan.batches <= kMostAcross) {
       plans.push_back(std::move(plan));
@@ -92,7 +90,7 @@ base::Result<Ranked<CudaPlan>> construct(const MatmulShape& shape, const hardwar
 }
 
 /// Moves each tensor once, when as many units work as there are blocks.
-base::Result<Ranked<CudaPlan>> by_bytes(std::vector<CudaPlan> plans, std::int64_t elements, const hardware::Device& gpu,
+base::Result<Ranked<CudaPlan>> by_bytes(std::vector<CudaPlan> plans, std::int64_t elements, const Device& gpu,
                                         std::size_t top) {
   const auto& memory = gpu.levels.empty() ? std::nullopt : gpu.levels.back().bytes_per_s;
   if (!memory || gpu.compute_units < 1) {
@@ -106,7 +104,7 @@ base::Result<Ranked<CudaPlan>> by_bytes(std::vector<CudaPlan> plans, std::int64_
   return ranked(std::move(plans), top);
 }
 
-base::Result<Ranked<CudaPlan>> construct(const ElementwiseShape& shape, const hardware::Device& gpu, std::size_t top) {
+base::Result<Ranked<CudaPlan>> construct(const ElementwiseShape& shape, const Device& gpu, std::size_t top) {
   const std::int64_t all = shape.rows * shape.columns;
   CudaPlan plan{shape, 1, kUsualThreads * kElementsOfThread, 1, kElementsOfThread, kUsualThreads};
   plan.blocks_across = divided_up(all, plan.tile_columns);
@@ -117,7 +115,7 @@ base::Result<Ranked<CudaPlan>> construct(const ElementwiseShape& shape, const ha
   return by_bytes({std::move(plan)}, elements, gpu, top);
 }
 
-base::Result<Ranked<CudaPlan>> construct(const ReductionShape& shape, const hardware::Device& gpu, std::size_t top) {
+base::Result<Ranked<CudaPlan>> construct(const ReductionShape& shape, const Device& gpu, std::size_t top) {
   std::vector<CudaPlan> plans;
   if (shape.dim == 1) {
     plans.push_back({shape, 1, 1, 1, 1, kUsualThreads, shape.rows});
@@ -132,9 +130,8 @@ base::Result<Ranked<CudaPlan>> construct(const ReductionShape& shape, const hard
 
 }  // namespace
 
-base::Result<Ranked<CudaPlan>> construct_cuda(const Operation& operation, const hardware::Device& gpu,
-                                              std::size_t top) {
+base::Result<Ranked<CudaPlan>> construct_cuda(const Operation& operation, const Device& gpu, std::size_t top) {
   return std::visit([&](const auto& shape) { return construct(shape, gpu, top); }, operation);
 }
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

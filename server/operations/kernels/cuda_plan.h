@@ -14,7 +14,7 @@
 #include "operations/kernels/ranked.h"
 #include "operations/kernels/reduction_plan.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 using Operation = std::variant<MatmulShape, ElementwiseShape, ReductionShape>;
 
@@ -37,14 +37,14 @@ struct CudaPlan {
   bool operator==(const CudaPlan&) const = default;
 };
 
-/// The best `top` programs by prediction: of products by hardware::product_tilings() and by how many warps of a
+/// The best `top` programs by prediction: of products by product_tilings() and by how many warps of a
 /// multiprocessor hide what each waits for, of others few, which take as
 /// long as their bytes when each unit has a block. An error where the GPU's description lacks what the model needs, or
 /// its grid is too small.
-base::Result<Ranked<CudaPlan>> construct_cuda(const Operation& operation, const hardware::Device& gpu, std::size_t top);
+base::Result<Ranked<CudaPlan>> construct_cuda(const Operation& operation, const Device& gpu, std::size_t top);
 
 /// CUDA C++ for NVRTC or nvcc: the function "ridgeline_matmul", "…_conv", "…_elementwise" or "…_reduce" of the operands
 /// and then the result, and how to launch it, as constants and in words.
 std::string cuda_source(const CudaPlan& plan);
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

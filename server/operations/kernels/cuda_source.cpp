@@ -12,7 +12,7 @@
 #include "operations/kernels/sizes.h"
 #include "operations/kernels/source_text.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -226,14 +226,14 @@ std::string cuda_beginning(const CudaPlan& plan, const std::string& operation, c
 
 /// Elements of a row of a tile in shared memory, as the tile model has it.
 std::int64_t stored_elements(std::int64_t elements) {
-  return hardware::padded_row_bytes(elements, kFloatBytes, hardware::kDepthStep) / kFloatBytes;
+  return padded_row_bytes(elements, kFloatBytes, kDepthStep) / kFloatBytes;
 }
 
 std::string source_of(const CudaPlan& plan, const MatmulShape& shape) {
   Constants constants = {{"kRows", shape.rows},
                          {"kColumns", shape.columns},
                          {"kDepth", shape.depth},
-                         {"kDepthStep", hardware::kDepthStep},
+                         {"kDepthStep", kDepthStep},
                          {"kStoredRows", stored_elements(plan.tile_rows)},
                          {"kStoredColumns", stored_elements(plan.tile_columns)}};
   if (shape.convolution) {
@@ -318,4 +318,4 @@ std::string cuda_source(const CudaPlan& plan) {
   return std::visit([&](const auto& shape) { return source_of(plan, shape); }, plan.operation);
 }
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

@@ -9,7 +9,7 @@
 #include "operations/kernels/sizes.h"
 #include "operations/kernels/words.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -168,9 +168,8 @@ std::string elementwise_text(const ElementwiseShape& shape) {
          shape.expression.text;
 }
 
-base::Result<Ranked<ElementwisePlan>> construct_elementwise(const ElementwiseShape& shape,
-                                                            const hardware::Device& device, int threads,
-                                                            std::size_t top) {
+base::Result<Ranked<ElementwisePlan>> construct_elementwise(const ElementwiseShape& shape, const Device& device,
+                                                            int threads, std::size_t top) {
   std::vector<ElementwisePlan> plans;
   for (const int tried : tried_threads(threads)) {
     const auto rates = core_rates(device, tried);
@@ -182,4 +181,4 @@ base::Result<Ranked<ElementwisePlan>> construct_elementwise(const ElementwiseSha
   return ranked(std::move(plans), top);
 }
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

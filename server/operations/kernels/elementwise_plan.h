@@ -11,7 +11,7 @@
 #include "operations/kernels/expression.h"
 #include "operations/kernels/ranked.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 /// A matrix of float32, row by row, as its operands are.
 struct ElementwiseShape {
@@ -49,12 +49,11 @@ struct ElementwisePlan {
 };
 
 /// The best `top` programs, as construct_matmul(). The operands are where they fit when the program begins.
-base::Result<Ranked<ElementwisePlan>> construct_elementwise(const ElementwiseShape& shape,
-                                                            const hardware::Device& device, int threads,
-                                                            std::size_t top);
+base::Result<Ranked<ElementwisePlan>> construct_elementwise(const ElementwiseShape& shape, const Device& device,
+                                                            int threads, std::size_t top);
 
 /// Complete, as matmul_source(). Its function `ridgeline_elementwise` takes the operands in the order of their first
 /// use, and then the result.
 std::string elementwise_source(const ElementwisePlan& plan);
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

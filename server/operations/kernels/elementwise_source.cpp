@@ -8,7 +8,7 @@
 #include "operations/kernels/elementwise_plan.h"
 #include "operations/kernels/source_text.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -189,4 +189,4 @@ std::string elementwise_source(const ElementwisePlan& plan) {
   return text;
 }
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

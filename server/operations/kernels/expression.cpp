@@ -13,7 +13,7 @@
 
 #include "operations/kernels/words.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -264,4 +264,4 @@ bool uses(const Expression& expression, Function function) {
   return std::ranges::find(expression.steps, function, &Step::function) != expression.steps.end();
 }
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 enum class Function : std::uint8_t { kAdd, kSubtract, kMultiply, kDivide, kRelu, kSigmoid, kTanh, kExp, kGelu };
 
@@ -54,4 +54,4 @@ std::string step_text(const Expression& expression, const Step& step, std::strin
 
 bool uses(const Expression& expression, Function function);
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

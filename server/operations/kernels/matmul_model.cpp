@@ -5,7 +5,7 @@
 
 #include "operations/kernels/sizes.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -98,4 +98,4 @@ MatmulPlan with_predicted_time(MatmulPlan plan, const CoreRates& rates) {
   return plan;
 }
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

@@ -4,7 +4,7 @@
 #include "operations/kernels/core_rates.h"
 #include "operations/kernels/matmul_plan.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 /// Fills in `ns` and `slowest`. The matrices are where they fit when the program begins: repeated runs are predicted.
 /// Not modelled: the start of threads, misses of the TLB.
@@ -14,4 +14,4 @@ MatmulPlan with_predicted_time(MatmulPlan plan, const CoreRates& rates);
 double step_compute_s(const MatmulPlan& plan, const CoreRates& rates);
 double step_load_s(const MatmulPlan& plan, const CoreRates& rates);
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

@@ -14,7 +14,7 @@
 #include "operations/kernels/sizes.h"
 #include "operations/kernels/words.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -230,7 +230,7 @@ std::string matmul_text(const MatmulShape& shape) {
   return text + (shape.bias ? " + bias" : "") + (shape.relu ? " + relu" : "");
 }
 
-base::Result<Ranked<MatmulPlan>> construct_matmul(const MatmulShape& shape, const hardware::Device& device, int threads,
+base::Result<Ranked<MatmulPlan>> construct_matmul(const MatmulShape& shape, const Device& device, int threads,
                                                   std::size_t top) {
   const auto rates = core_rates(device, threads);
   if (!rates) {
@@ -248,4 +248,4 @@ base::Result<Ranked<MatmulPlan>> construct_matmul(const MatmulShape& shape, cons
   return ranked(std::move(plans), top);
 }
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

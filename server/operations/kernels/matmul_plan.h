@@ -12,7 +12,7 @@
 #include "operations/device/device.h"
 #include "operations/kernels/ranked.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 /// A convolution of images of float32 in NCHW, with square kernels.
 struct Convolution {
@@ -83,7 +83,7 @@ struct MatmulPlan {
 
 /// The best `top` programs. An error where the device lacks what the model needs: a measured processor has it all.
 /// `threads`: at least 1, at most the device's compute units.
-base::Result<Ranked<MatmulPlan>> construct_matmul(const MatmulShape& shape, const hardware::Device& device, int threads,
+base::Result<Ranked<MatmulPlan>> construct_matmul(const MatmulShape& shape, const Device& device, int threads,
                                                   std::size_t top);
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

@@ -6,7 +6,7 @@
 #include "operations/kernels/matrix_vector.h"
 #include "operations/kernels/source_text.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -247,4 +247,4 @@ std::string matmul_source(const MatmulPlan& plan) {
   return text + "\n}  // namespace\n" + std::string(function_of(shape));
 }
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

@@ -4,7 +4,7 @@
 
 #include "operations/kernels/sizes.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -118,4 +118,4 @@ std::vector<MatmulPlan> matrix_vector_plans(const MatmulShape& shape, const Core
 
 std::string_view matrix_vector_template() { return kDotTemplate; }
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

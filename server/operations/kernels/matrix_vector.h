@@ -9,7 +9,7 @@
 #include "operations/kernels/matmul_model.h"
 #include "operations/kernels/matmul_plan.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 /// All programs of a shape with one column, with their predicted times. Of their plans, `register_columns` counts
 /// elements of the depth, whole vectors; nothing is packed, and there is one block.
@@ -18,4 +18,4 @@ std::vector<MatmulPlan> matrix_vector_plans(const MatmulShape& shape, const Core
 /// What follows the constants of matmul_source() in such a program: `run`.
 std::string_view matrix_vector_template();
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

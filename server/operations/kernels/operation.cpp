@@ -6,7 +6,7 @@
 #include "operations/kernels/matmul_source.h"
 #include "operations/kernels/words.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -63,9 +63,8 @@ std::string operation_text(const Operation& operation) {
                     operation);
 }
 
-base::Result<Ranked<Plan>> construct(const Operation& operation, const hardware::Device& device, int threads,
-                                     std::size_t top) {
-  if (device.kind == hardware::DeviceKind::kGpu) {
+base::Result<Ranked<Plan>> construct(const Operation& operation, const Device& device, int threads, std::size_t top) {
+  if (device.kind == DeviceKind::kGpu) {
     return as_plans(construct_cuda(operation, device, top));
   }
   return std::visit(
@@ -92,4 +91,4 @@ const std::string& slowest_stage(const Plan& plan) {
   return std::visit([](const auto& one) -> const std::string& { return one.slowest; }, plan);
 }
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

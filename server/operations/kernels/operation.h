@@ -14,7 +14,7 @@
 #include "operations/kernels/ranked.h"
 #include "operations/kernels/reduction_plan.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 using Plan = std::variant<MatmulPlan, ElementwisePlan, ReductionPlan, CudaPlan>;
 
@@ -26,8 +26,7 @@ std::string operation_text(const Operation& operation);
 
 /// The best `top` programs by prediction. An error where the device lacks what the model needs: a measured processor
 /// has it all. `threads`: at least 1, at most the device's compute units; of a GPU they do not matter.
-base::Result<Ranked<Plan>> construct(const Operation& operation, const hardware::Device& device, int threads,
-                                     std::size_t top);
+base::Result<Ranked<Plan>> construct(const Operation& operation, const Device& device, int threads, std::size_t top);
 
 /// A complete source in C++, for GCC or Clang; for a GPU in CUDA C++.
 std::string program_source(const Plan& plan);
@@ -38,4 +37,4 @@ double predicted_ns(const Plan& plan);
 /// The stage that takes longest: "compute", or a memory level.
 const std::string& slowest_stage(const Plan& plan);
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

@@ -14,7 +14,7 @@
 #include "operations/kernels/matmul_source.h"
 #include "operations/kernels/source_text.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -169,13 +169,13 @@ std::string sizes_text(const MatmulShape& shape, std::int64_t rows, std::int64_t
   return "(" + batches + std::to_string(rows) + ", " + std::to_string(columns) + ")";
 }
 
-base::Result<std::string> best_source(const MatmulShape& shape, const hardware::Device& device, int threads) {
+base::Result<std::string> best_source(const MatmulShape& shape, const Device& device, int threads) {
   const auto construction = construct_matmul(shape, device, threads, 1);
   return construction ? base::Result<std::string>(matmul_source(construction->plans.front()))
                       : base::Result<std::string>(construction.error());
 }
 
-base::Result<std::string> product_module(const MatmulPlan& forward, const hardware::Device& device, int threads) {
+base::Result<std::string> product_module(const MatmulPlan& forward, const Device& device, int threads) {
   const MatmulShape& shape = forward.shape;
   MatmulShape of_left{shape.rows, shape.depth, shape.columns, shape.batches};
   // The transposed right matrix is read as it is stored where the forward product has it transposed, and else where
@@ -347,7 +347,7 @@ std::string convolution_gradient(const MatmulShape& shape, bool own_input) {
       shape.bias ? ", bias" : "");
 }
 
-base::Result<std::string> convolution_module(const MatmulPlan& forward, const hardware::Device& device, int threads) {
+base::Result<std::string> convolution_module(const MatmulPlan& forward, const Device& device, int threads) {
   const MatmulShape& shape = forward.shape;
   const Convolution& conv = *shape.convolution;
   const std::string call =
@@ -395,7 +395,7 @@ std::string operator_name(std::string_view operation) {
   return name;
 }
 
-base::Result<std::string> operator_module(const Plan& forward, const hardware::Device& device, int threads) {
+base::Result<std::string> operator_module(const Plan& forward, const Device& device, int threads) {
   if (const auto* product = std::get_if<MatmulPlan>(&forward)) {
     return product->shape.convolution ? convolution_module(*product, device, threads)
                                       : product_module(*product, device, threads);
@@ -407,4 +407,4 @@ base::Result<std::string> operator_module(const Plan& forward, const hardware::D
   return elementwise != nullptr ? elementwise_module(*elementwise) : reduction_module(std::get<ReductionPlan>(forward));
 }
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

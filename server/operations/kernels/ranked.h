@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 template <typename Plan>
 struct Ranked {
@@ -23,4 +23,4 @@ Ranked<Plan> ranked(std::vector<Plan> plans, std::size_t top) {
   return {std::move(plans), considered};
 }
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

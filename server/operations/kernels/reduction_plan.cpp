@@ -10,7 +10,7 @@
 #include "operations/kernels/sizes.h"
 #include "operations/kernels/words.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -134,8 +134,8 @@ std::string reduction_text(const ReductionShape& shape) {
          std::to_string(shape.columns) + " dim " + std::to_string(shape.dim);
 }
 
-base::Result<Ranked<ReductionPlan>> construct_reduction(const ReductionShape& shape, const hardware::Device& device,
-                                                        int threads, std::size_t top) {
+base::Result<Ranked<ReductionPlan>> construct_reduction(const ReductionShape& shape, const Device& device, int threads,
+                                                        std::size_t top) {
   std::vector<ReductionPlan> plans;
   for (const int tried : tried_threads(threads)) {
     const auto rates = core_rates(device, tried);
@@ -153,4 +153,4 @@ base::Result<Ranked<ReductionPlan>> construct_reduction(const ReductionShape& sh
   return ranked(std::move(plans), top);
 }
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

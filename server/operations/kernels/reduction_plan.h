@@ -10,7 +10,7 @@
 #include "operations/device/device.h"
 #include "operations/kernels/ranked.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 enum class Reduction : std::uint8_t { kSum, kMean, kMax };
 
@@ -52,10 +52,10 @@ struct ReductionPlan {
 };
 
 /// The best `top` programs, as construct_matmul(). The matrix is where it fits when the program begins.
-base::Result<Ranked<ReductionPlan>> construct_reduction(const ReductionShape& shape, const hardware::Device& device,
-                                                        int threads, std::size_t top);
+base::Result<Ranked<ReductionPlan>> construct_reduction(const ReductionShape& shape, const Device& device, int threads,
+                                                        std::size_t top);
 
 /// Complete, as matmul_source(). Its function is `ridgeline_reduce(const float* a, float* result)`.
 std::string reduction_source(const ReductionPlan& plan);
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

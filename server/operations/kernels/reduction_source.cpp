@@ -4,7 +4,7 @@
 #include "operations/kernels/reduction_plan.h"
 #include "operations/kernels/source_text.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -207,4 +207,4 @@ std::string reduction_source(const ReductionPlan& plan) {
   return text + std::string(shape.dim == 0 ? kAlongColumns : kAlongRows);
 }
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 inline constexpr std::int64_t kFloatBytes = 4;
 inline constexpr auto kElementBytes = static_cast<double>(kFloatBytes);
@@ -19,4 +19,4 @@ inline std::int64_t part_of(std::int64_t size, std::int64_t parts, std::int64_t 
   return part < size ? part : size;
 }
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 std::string beginning(std::string_view operation, bool parallel,
                       const std::vector<std::pair<std::string_view, std::int64_t>>& constants) {
@@ -27,4 +27,4 @@ void replace_all(std::string& text, std::string_view token, std::string_view val
   }
 }
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

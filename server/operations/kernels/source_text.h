@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 /// The beginning of a source: what it was made for and how it is compiled, its constants (kVector is one), the type
 /// Vector, smaller(). It leaves an anonymous namespace open.
@@ -26,4 +26,4 @@ inline Vector load(const float* from) {
 
 void replace_all(std::string& text, std::string_view token, std::string_view value);
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

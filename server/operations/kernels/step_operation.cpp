@@ -13,12 +13,10 @@
 
 #include "operations/kernels/sizes.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 namespace {
 
-using hardware::OperationCall;
-using hardware::TensorShape;
 using Sizes = std::vector<std::int64_t>;
 
 /// The argument, where it is a tensor of float32 on the CPU, not empty and no larger than programs can be; else null.
@@ -174,4 +172,4 @@ std::optional<StepOperation> step_operation(const OperationCall& call) {
   return found ? found : reduction(call);
 }
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

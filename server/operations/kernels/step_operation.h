@@ -8,7 +8,7 @@
 #include "operations/device/operation_call.h"
 #include "operations/kernels/operation.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 /// A call of torch's as an operation of ours.
 struct StepOperation {
@@ -21,6 +21,6 @@ struct StepOperation {
 /// contiguous ones along their first or their last dimensions. Operands of products may have any strides: an emitted
 /// operator copies what is not contiguous. A right matrix that is stored column by column is that of "linear", whose
 /// operator takes it transposed. Pure.
-std::optional<StepOperation> step_operation(const hardware::OperationCall& call);
+std::optional<StepOperation> step_operation(const OperationCall& call);
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

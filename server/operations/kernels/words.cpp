@@ -5,7 +5,7 @@
 
 #include "operations/kernels/sizes.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
@@ -39,4 +39,4 @@ base::Error too_large(std::string_view operation) {
                      " elements; give smaller sizes");
 }
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

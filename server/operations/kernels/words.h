@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 
 /// What stands between spaces.
 std::vector<std::string_view> words_of(std::string_view text);
@@ -25,4 +25,4 @@ base::Result<std::int64_t> read_size(std::string_view word);
 /// The error that an operation has an operand of more than kMostElements.
 base::Error too_large(std::string_view operation);
 
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

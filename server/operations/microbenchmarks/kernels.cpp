@@ -4,7 +4,7 @@
 #include <immintrin.h>
 #endif
 
-namespace ridgeline::microbenchmarks {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -132,4 +132,4 @@ const void* follow(const void* const* first, std::int64_t steps) {
   return at;
 }
 
-}  // namespace ridgeline::microbenchmarks
+}  // namespace ridgeline::operations

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace ridgeline::microbenchmarks {
+namespace ridgeline::operations {
 
 /// Each runs on the calling thread. What they compute goes to `*sink`, so that nothing is optimised away.
 struct Kernels {
@@ -34,4 +34,4 @@ void add_chain(std::int64_t additions);
 /// Follows `steps` links from `first`; where it ended.
 const void* follow(const void* const* first, std::int64_t steps);
 
-}  // namespace ridgeline::microbenchmarks
+}  // namespace ridgeline::operations

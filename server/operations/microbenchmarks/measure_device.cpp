@@ -15,14 +15,11 @@
 
 #include "operations/microbenchmarks/kernels.h"
 
-namespace ridgeline::microbenchmarks {
+namespace ridgeline::operations {
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using hardware::Figure;
-using hardware::Rate;
-using hardware::Source;
 
 constexpr std::size_t kAlignment = 4096;
 constexpr std::size_t kFloatsStep = 1024;             // what the kernels take
@@ -248,7 +245,7 @@ Figure measured_latency(Measurement& measurement, double bytes) {
   return {1e9 / measurement.one(make), Source::kMeasured};
 }
 
-void measure_peaks(hardware::Device& device, Measurement& measurement) {
+void measure_peaks(Device& device, Measurement& measurement) {
   const Kernels& found = kernels();
   device.peaks.push_back({"float32", measurement.rate(multiply_adds(found.multiply_add_float32))});
   device.peaks.push_back({"float64", measurement.rate(multiply_adds(found.multiply_add_float64))});
@@ -268,7 +265,7 @@ void measure_peaks(hardware::Device& device, Measurement& measurement) {
 Measured measure_processor(const MeasureRequest& request, const Processor& processor,
                            const std::function<void(const std::string&)>& note) {
   Measurement measurement(processor.cores, request.each);
-  hardware::Device device;
+  Device device;
   device.name = request.name;
   device.compute_units = static_cast<int>(processor.cores.size());
   device.vector_bytes = kernels().vector_bytes;
@@ -276,7 +273,7 @@ Measured measure_processor(const MeasureRequest& request, const Processor& proce
   device.clock_hz = measured_clock(measurement);
   note("peak");
   measure_peaks(device, measurement);
-  for (hardware::MemoryLevel level : processor.caches) {
+  for (MemoryLevel level : processor.caches) {
     note(level.name);
     const double bytes = level.capacity_bytes / 2 / level.shared_by_units;
     level.bytes_per_s = better(measurement.rate(reads(bytes)), measurement.rate(triads(bytes)));
@@ -297,4 +294,4 @@ Measured measure_processor(const MeasureRequest& request, const Processor& proce
   return {device, measurement.disturbed()};
 }
 
-}  // namespace ridgeline::microbenchmarks
+}  // namespace ridgeline::operations

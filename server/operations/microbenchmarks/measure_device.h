@@ -8,10 +8,10 @@
 #include "operations/device/device.h"
 #include "operations/microbenchmarks/processor.h"
 
-namespace ridgeline::microbenchmarks {
+namespace ridgeline::operations {
 
 struct Measured {
-  hardware::Device device;
+  Device device;
   bool disturbed = false;  ///< other processes had the cores in each repetition of a benchmark: its rate is too low
 };
 
@@ -28,4 +28,4 @@ struct MeasureRequest {
 Measured measure_processor(const MeasureRequest& request, const Processor& processor,
                            const std::function<void(const std::string&)>& note);
 
-}  // namespace ridgeline::microbenchmarks
+}  // namespace ridgeline::operations

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <set>
 
-namespace ridgeline::microbenchmarks {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -93,8 +93,8 @@ Processor read_processor(const std::string& root) {
     processor.caches.push_back(
         {"L" + line_of(index + "/level"), size, std::min(shared, cores), line > 0 ? line : 64, std::nullopt});
   }
-  std::ranges::sort(processor.caches, {}, &hardware::MemoryLevel::name);
+  std::ranges::sort(processor.caches, {}, &MemoryLevel::name);
   return processor;
 }
 
-}  // namespace ridgeline::microbenchmarks
+}  // namespace ridgeline::operations

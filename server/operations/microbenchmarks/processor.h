@@ -6,11 +6,11 @@
 
 #include "operations/device/device.h"
 
-namespace ridgeline::microbenchmarks {
+namespace ridgeline::operations {
 
 struct Processor {
-  std::vector<int> cores;                     ///< one logical processor of each core that this process may use
-  std::vector<hardware::MemoryLevel> caches;  ///< of data, the nearest first, without bandwidths; none: not known
+  std::vector<int> cores;           ///< one logical processor of each core that this process may use
+  std::vector<MemoryLevel> caches;  ///< of data, the nearest first, without bandwidths; none: not known
 };
 
 /// `root`: where the files are, "/sys/devices/system/cpu".
@@ -19,4 +19,4 @@ Processor read_processor(const std::string& root);
 /// How many processors a list such as "0-3,8" names.
 int count_of_list(const std::string& list);
 
-}  // namespace ridgeline::microbenchmarks
+}  // namespace ridgeline::operations

@@ -22,12 +22,12 @@ constexpr double kSampleS = 1e-3;
 // Filling tensors with random numbers, on one processor.
 constexpr double kFastFillBytesPerS = 2e9;
 
-void add_cost(MeasuringPlan& plan, const hardware::Device* device, const std::string& key) {
-  const auto work = hardware::work_of(key);
+void add_cost(MeasuringPlan& plan, const Device* device, const std::string& key) {
+  const auto work = work_of(key);
   const double bytes = work ? work->read_bytes : 0;
-  std::optional<hardware::RooflineBound> bound;
+  std::optional<RooflineBound> bound;
   if (work && device != nullptr) {
-    bound = hardware::plain_roofline(*work, *device, device->compute_units);
+    bound = plain_roofline(*work, *device, device->compute_units);
   }
   plan.not_modelled += bound ? 0 : 1;
   const double call_s = bound ? bound->ns * 1e-9 : 0;
@@ -38,7 +38,7 @@ void add_cost(MeasuringPlan& plan, const hardware::Device* device, const std::st
 
 base::Result<MeasuringPlan> plan_measuring(OperationTable& table, const std::string& device,
                                            std::span<const std::string> keys) {
-  const hardware::Device* sheet = gpu_sheet(device);
+  const Device* sheet = gpu_sheet(device);
   MeasuringPlan plan{.device = device, .has_data_sheet = sheet != nullptr};
   const std::vector<std::string> told = shapes_only(keys);
   plan.kept_here = static_cast<int>(keys.size() - told.size());

@@ -21,28 +21,28 @@ constexpr double kOverheadNs = 20'000;  // that a framework takes to start an op
 constexpr double kMostOfLeast = 500;    // beyond which the unit, not the device, is the reason
 constexpr std::size_t kFewRows = 5;     // say nothing
 
-std::optional<double> least_ns(const hardware::Device& device, const std::string& key) {
-  const auto call = hardware::parse_call(key);
-  auto work = call ? hardware::work_of(*call) : std::nullopt;
-  return work ? hardware::least_ns(*call, std::move(*work), device) : std::nullopt;
+std::optional<double> least_ns(const Device& device, const std::string& key) {
+  const auto call = parse_call(key);
+  auto work = call ? work_of(*call) : std::nullopt;
+  return work ? least_ns(*call, std::move(*work), device) : std::nullopt;
 }
 
 }  // namespace
 
-const hardware::Device* gpu_sheet(const std::string& name) {
-  thread_local std::map<std::string, std::optional<hardware::Device>> known;
+const Device* gpu_sheet(const std::string& name) {
+  thread_local std::map<std::string, std::optional<Device>> known;
   if (known.size() > 1000) {
     known.clear();
   }
   auto found = known.find(name);
   if (found == known.end()) {
-    found = known.emplace(name, hardware::find_data_sheet(name)).first;
+    found = known.emplace(name, find_data_sheet(name)).first;
   }
   return found->second ? &*found->second : nullptr;
 }
 
 base::Result<void> PossibleTimes::check(const ListedTime& row) {
-  const hardware::Device* device = gpu_sheet(row.conditions.device);
+  const Device* device = gpu_sheet(row.conditions.device);
   const auto least = device == nullptr ? std::nullopt : least_ns(*device, row.time.key);
   if (!least) {
     return {};

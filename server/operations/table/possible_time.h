@@ -11,7 +11,7 @@
 namespace ridgeline::operations {
 
 /// The data sheet of a GPU by the name that a driver reports; null where there is none.
-const hardware::Device* gpu_sheet(const std::string& name);
+const Device* gpu_sheet(const std::string& name);
 
 /// Wrong units show: a table in milliseconds that is read as microseconds is faster than the device.
 class PossibleTimes {

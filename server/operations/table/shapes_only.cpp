@@ -11,8 +11,6 @@ namespace ridgeline::operations {
 
 namespace {
 
-using hardware::Argument;
-
 constexpr std::array<std::string_view, 2> kNamespaces = {"aten::", "prims::"};
 
 // Values of arguments of torch's operators: approximations, roundings, reductions, triangles, norms, sides, paddings
@@ -36,7 +34,7 @@ bool is_told(const Argument& argument) {
 }
 
 bool holds_shapes_only(const std::string& key) {
-  const auto call = hardware::parse_call(key);
+  const auto call = parse_call(key);
   return call &&
          std::ranges::any_of(kNamespaces, [&](std::string_view own) { return call->operation.starts_with(own); }) &&
          std::ranges::all_of(call->arguments, is_told) &&

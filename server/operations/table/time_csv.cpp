@@ -193,11 +193,11 @@ class RowReader {
   }
 
   static void check_operation(const std::string& key) {
-    const auto call = hardware::parse_call(key);
+    const auto call = parse_call(key);
     if (!call) {
       throw Problem{"the key is not that of an operation"};
     }
-    for (const hardware::TensorShape* tensor : call->tensors()) {
+    for (const TensorShape* tensor : call->tensors()) {
       if (std::ranges::count(kDtypes, tensor->dtype) == 0) {
         throw Problem{fmt::format("\"{}\" is no type that is known, such as float32", tensor->dtype.substr(0, 64))};
       }

@@ -12,10 +12,10 @@ base::Result<std::vector<std::optional<ListedTime>>> times_on_device(OperationTa
   if (!names) {
     return names.error();
   }
-  const auto sheet = hardware::find_data_sheet(device);
+  const auto sheet = find_data_sheet(device);
   std::vector<std::optional<ListedTime>> times(keys.size());
   for (const std::string& name : *names) {
-    if (name != device && (!sheet || !hardware::names_device(name, sheet->name))) {
+    if (name != device && (!sheet || !names_device(name, sheet->name))) {
       continue;
     }
     auto found = table.find_on(name, keys);

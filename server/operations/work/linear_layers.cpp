@@ -11,13 +11,11 @@
 #include "operations/device/padding.h"
 #include "operations/device/tile_model.h"
 
-namespace ridgeline::efficiency {
+namespace ridgeline::operations {
 
 namespace {
 
 using analysis::Padding;
-using hardware::LinearLayer;
-using hardware::ProductShape;
 using Sizes = std::array<std::int64_t, 3>;  ///< rows, inputs, outputs
 
 constexpr int kMostThreads = 2;
@@ -31,13 +29,13 @@ struct Product {
 };
 
 std::optional<Product> product_of_key(const std::string& key) {
-  const auto call = hardware::parse_call(key);
-  const auto shape = call ? hardware::product_of(*call) : std::nullopt;
+  const auto call = parse_call(key);
+  const auto shape = call ? product_of(*call) : std::nullopt;
   if (!shape || shape->batches != 1 || shape->dtype != "float32" ||
       (call->operation != "aten::mm" && call->operation != "aten::addmm")) {
     return std::nullopt;
   }
-  const hardware::TensorShape& right = *call->argument(call->operation == "aten::mm" ? 1 : 2).tensor();
+  const TensorShape& right = *call->argument(call->operation == "aten::mm" ? 1 : 2).tensor();
   if (right.device != "cpu" || right.strides.size() != 2) {
     return std::nullopt;
   }
@@ -50,7 +48,7 @@ std::string without_model(const std::string& instance) { return instance.substr(
 /// The layers of a step by their sizes: those with equal ones together.
 class Layers {
  public:
-  Layers(const graph::Graph& graph, const protocol::CapturedStep& step, const whatif::Places& places) {
+  Layers(const step::Graph& graph, const protocol::CapturedStep& step, const step::Places& places) {
     for (const std::string& key : step.keys) {
       products_.push_back(product_of_key(key));
     }
@@ -73,7 +71,7 @@ class Layers {
     for (const auto& [size, width] : widths_) {
       std::vector<LinearLayer> with_width = all;
       std::erase_if(with_width, [&](const LinearLayer& one) { return one.in != size && one.out != size; });
-      const auto best = hardware::best_padding(with_width, size, cache_bytes);
+      const auto best = best_padding(with_width, size, cache_bytes);
       double now = 0;
       for (const LinearLayer& one : with_width) {
         now += one.ns();
@@ -100,14 +98,14 @@ class Layers {
     return found ? &*found : nullptr;
   }
 
-  void add_forward(const graph::Graph& graph, const protocol::CapturedOperation& operation,
-                   const std::vector<graph::TaskId>& tasks, double ns) {
+  void add_forward(const step::Graph& graph, const protocol::CapturedOperation& operation,
+                   const std::vector<step::TaskId>& tasks, double ns) {
     const Product* found = product(operation);
     if (operation.part != protocol::StepPart::kForward || found == nullptr || !found->by_weight || tasks.empty() ||
         graph.tasks[tasks.front()].module == 0) {
       return;
     }
-    const graph::Task& task = graph.tasks[tasks.front()];
+    const step::Task& task = graph.tasks[tasks.front()];
     const ProductShape& shape = found->shape;
     LinearLayer& layer = layers_[{shape.rows, shape.depth, shape.columns}];
     layer.rows = shape.rows;
@@ -147,13 +145,13 @@ class Layers {
 
 }  // namespace
 
-std::vector<Padding> paddings_of(const graph::Graph& graph, const protocol::CapturedStep& step,
-                                 const whatif::Places& places, const hardware::Device& device, int units) {
-  if (units > kMostThreads || device.kind != hardware::DeviceKind::kCpu || device.levels.size() < 3 ||
+std::vector<Padding> paddings_of(const step::Graph& graph, const protocol::CapturedStep& step,
+                                 const step::Places& places, const Device& device, int units) {
+  if (units > kMostThreads || device.kind != DeviceKind::kCpu || device.levels.size() < 3 ||
       device.name.find("AMD") == std::string::npos) {
     return {};
   }
   return Layers(graph, step, places).paddings(device.levels[1].capacity_bytes);
 }
 
-}  // namespace ridgeline::efficiency
+}  // namespace ridgeline::operations

@@ -10,13 +10,13 @@
 #include "step/changes/unchanged_step.h"
 #include "step/graph/graph.h"
 
-namespace ridgeline::efficiency {
+namespace ridgeline::operations {
 
-/// Most saved first. Only where hardware::best_padding was compared with what is tried: float32 on one or two threads
+/// Most saved first. Only where best_padding was compared with what is tried: float32 on one or two threads
 /// (`units`) of AMD's processors.
 /// `places`: of `step` in `graph`. A width is taken to be one where a single size is the output of layers and the input
 /// of others, so that all layers of a model that have the size are padded together. Pure.
-std::vector<analysis::Padding> paddings_of(const graph::Graph& graph, const protocol::CapturedStep& step,
-                                           const whatif::Places& places, const hardware::Device& device, int units);
+std::vector<analysis::Padding> paddings_of(const step::Graph& graph, const protocol::CapturedStep& step,
+                                           const step::Places& places, const Device& device, int units);
 
-}  // namespace ridgeline::efficiency
+}  // namespace ridgeline::operations

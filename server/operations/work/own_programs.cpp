@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-namespace ridgeline::efficiency {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -52,8 +52,8 @@ std::vector<ProgramCandidate> program_candidates(const analysis::StepWork& work,
     if (calls.ms < kWorthProgram * iteration_ms || calls.ms <= 0) {
       continue;
     }
-    const auto call = hardware::parse_call(key);
-    if (auto operation = call ? kernels::step_operation(*call) : std::nullopt) {
+    const auto call = parse_call(key);
+    if (auto operation = call ? step_operation(*call) : std::nullopt) {
       candidates.push_back({key, std::move(*operation), calls.longest, calls.count, calls.ms});
     }
   }
@@ -79,4 +79,4 @@ std::vector<analysis::OwnProgram> own_programs(const analysis::StepWork& work, d
   return faster;
 }
 
-}  // namespace ridgeline::efficiency
+}  // namespace ridgeline::operations

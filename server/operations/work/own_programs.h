@@ -8,12 +8,12 @@
 #include "analysis/values/step_work.h"
 #include "operations/kernels/step_operation.h"
 
-namespace ridgeline::efficiency {
+namespace ridgeline::operations {
 
 /// The calls of one operation in a step, on all lines.
 struct ProgramCandidate {
   std::string key;
-  kernels::StepOperation call;
+  StepOperation call;
   analysis::Location location;  ///< of the line on which it takes most time
   int calls = 0;
   double ms = 0;
@@ -22,7 +22,7 @@ struct ProgramCandidate {
 /// An emitted operator's time over torch's, with its interval of 95 %.
 struct TimedProgram {
   std::string key;        ///< of torch's operation, with its shapes and strides
-  std::string operation;  ///< kernels::operation_text()
+  std::string operation;  ///< operation_text()
   double ratio = 1;
   double low = 1;
   double high = 1;
@@ -50,4 +50,4 @@ std::vector<ProgramCandidate> program_candidates(const analysis::StepWork& work,
 std::vector<analysis::OwnProgram> own_programs(const analysis::StepWork& work, double iteration_ms,
                                                std::span<const TimedProgram> timed);
 
-}  // namespace ridgeline::efficiency
+}  // namespace ridgeline::operations

@@ -9,11 +9,11 @@
 
 #include "operations/device/operation_work.h"
 
-namespace ridgeline::efficiency {
+namespace ridgeline::operations {
 
 namespace {
 
-using graph::Graph;
+using step::Graph;
 
 bool is_operator(std::string_view name) {
   return name.find("::") != std::string_view::npos && !name.starts_with("autograd::") &&
@@ -23,7 +23,7 @@ bool is_operator(std::string_view name) {
 /// Names of the operations that count: wherever one of them is outermost, it is one operation of the step. `key`: by
 /// operation of the graph, where the work is known; else -1.
 std::set<std::uint32_t> counted_names(const Graph& graph, const std::vector<int>& key) {
-  const std::vector<graph::Operation>& all = graph.operations;
+  const std::vector<step::Operation>& all = graph.operations;
   std::set<std::uint32_t> known;
   std::vector<bool> has_inner(all.size());
   for (std::size_t i = 1; i < all.size(); ++i) {
@@ -54,7 +54,7 @@ std::set<std::uint32_t> counted_names(const Graph& graph, const std::vector<int>
 protocol::CapturedStep recorded_operations(const Graph& graph, const analysis::RecordedKeys& keys) {
   std::vector<bool> is_known(keys.keys.size());
   for (std::size_t i = 0; i < keys.keys.size(); ++i) {
-    is_known[i] = hardware::work_of(std::string_view(keys.keys[i])).has_value();
+    is_known[i] = work_of(std::string_view(keys.keys[i])).has_value();
   }
   std::vector<int> key(graph.operations.size(), -1);
   for (std::size_t i = 1; i < graph.operations.size(); ++i) {
@@ -66,7 +66,7 @@ protocol::CapturedStep recorded_operations(const Graph& graph, const analysis::R
   std::map<std::uint32_t, int> names;
   std::vector<bool> inside(graph.operations.size());
   for (std::uint32_t i = 1; i < graph.operations.size(); ++i) {
-    const graph::Operation& operation = graph.operations[i];
+    const step::Operation& operation = graph.operations[i];
     const bool counts = counted.contains(operation.name);
     inside[i] = counts || inside[operation.parent];
     if (counts && !inside[operation.parent]) {
@@ -80,4 +80,4 @@ protocol::CapturedStep recorded_operations(const Graph& graph, const analysis::R
   return step;
 }
 
-}  // namespace ridgeline::efficiency
+}  // namespace ridgeline::operations

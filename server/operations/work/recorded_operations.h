@@ -5,11 +5,11 @@
 #include "protocol/experiment.h"
 #include "step/graph/graph.h"
 
-namespace ridgeline::efficiency {
+namespace ridgeline::operations {
 
 /// The operations of the graph in order, each at the outermost level at which its work is known
-/// (hardware::work_of); of those without such a level the innermost operators, without a key. Nodes of autograd and
+/// (work_of); of those without such a level the innermost operators, without a key. Nodes of autograd and
 /// operators that only call others are no operations. Phases and modules are not set. Pure.
-protocol::CapturedStep recorded_operations(const graph::Graph& graph, const analysis::RecordedKeys& keys);
+protocol::CapturedStep recorded_operations(const step::Graph& graph, const analysis::RecordedKeys& keys);
 
-}  // namespace ridgeline::efficiency
+}  // namespace ridgeline::operations

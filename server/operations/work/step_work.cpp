@@ -15,7 +15,7 @@
 #include "operations/work/linear_layers.h"
 #include "step/changes/unchanged_step.h"
 
-namespace ridgeline::efficiency {
+namespace ridgeline::operations {
 
 namespace {
 
@@ -23,8 +23,6 @@ using analysis::LineWork;
 using analysis::OperationCost;
 using analysis::StepWork;
 using analysis::WorkCost;
-using hardware::OperationKind;
-using hardware::OperationWork;
 
 static_assert(analysis::kWorkPhases == analysis::kPhaseCount);
 
@@ -33,12 +31,12 @@ constexpr double kNsPerMs = 1e6;
 /// One operation by its key, without the time that it takes in the step.
 struct KeyWork {
   std::optional<OperationWork> work;
-  std::optional<hardware::RooflineBound> bound;
+  std::optional<RooflineBound> bound;
   std::optional<double> matrix_peak_ns;  ///< of matrices whose type has a peak
 };
 
 KeyWork key_work(const std::string& key, const BoundsOf* bounds) {
-  KeyWork found{hardware::work_of(std::string_view(key)), {}, {}};
+  KeyWork found{work_of(std::string_view(key)), {}, {}};
   if (!found.work || bounds == nullptr) {
     return found;
   }
@@ -46,10 +44,10 @@ KeyWork key_work(const std::string& key, const BoundsOf* bounds) {
   const bool is_convolution = std::string_view(key).substr(0, key.find(',')).find("conv") != std::string_view::npos;
   if (timed.kind == OperationKind::kMatrix && timed.dtype == "float32" &&
       (is_convolution ? bounds->tf32.convolutions : bounds->tf32.products) &&
-      hardware::find_peak(bounds->device, "tf32") != nullptr) {
+      find_peak(bounds->device, "tf32") != nullptr) {
     timed.dtype = "tf32";
   }
-  found.bound = hardware::roofline_bound(timed, bounds->device, bounds->units);
+  found.bound = roofline_bound(timed, bounds->device, bounds->units);
   if (found.bound && timed.kind == OperationKind::kMatrix) {
     found.matrix_peak_ns = found.bound->compute_ns;
   }
@@ -71,7 +69,7 @@ void add(WorkCost& cost, const KeyWork& of, double ns) {
   if (of.bound && of.bound->ns > 0 && ns > 0) {
     cost.bounded_ms += ns / kNsPerMs;
     cost.bound_ms += of.bound->ns / kNsPerMs;
-    cost.compute_bound_ms += of.bound->limit == hardware::Limit::kCompute ? of.bound->ns / kNsPerMs : 0;
+    cost.compute_bound_ms += of.bound->limit == Limit::kCompute ? of.bound->ns / kNsPerMs : 0;
   }
 }
 
@@ -81,10 +79,10 @@ struct Place {
   analysis::Phase phase = analysis::Phase::kOther;
 };
 
-Place place_of(const graph::Graph& graph, const std::vector<graph::TaskId>& tasks) {
+Place place_of(const step::Graph& graph, const std::vector<step::TaskId>& tasks) {
   Place place;
-  for (const graph::TaskId id : tasks) {
-    const graph::Task& task = graph.tasks[id];
+  for (const step::TaskId id : tasks) {
+    const step::Task& task = graph.tasks[id];
     if (id == tasks.front() || place.line == 0) {
       place = {task.line, task.phase};
     }
@@ -94,14 +92,14 @@ Place place_of(const graph::Graph& graph, const std::vector<graph::TaskId>& task
 
 class StepSums {
  public:
-  StepSums(const graph::Graph& graph, const protocol::CapturedStep& step, const BoundsOf* bounds)
+  StepSums(const step::Graph& graph, const protocol::CapturedStep& step, const BoundsOf* bounds)
       : graph_(graph), step_(step), lines_(graph.lines.size()) {
     for (const std::string& key : step.keys) {
       keys_.push_back(key_work(key, bounds));
     }
   }
 
-  StepWork sum(const whatif::Places& places, double iteration_ms) {
+  StepWork sum(const step::Places& places, double iteration_ms) {
     result_.listed = static_cast<int>(step_.operations.size());
     for (std::size_t i = 0; i < step_.operations.size(); ++i) {
       const protocol::CapturedOperation& operation = step_.operations[i];
@@ -180,7 +178,7 @@ class StepSums {
                                     : key.substr(begin + 1, std::min<std::size_t>(end - begin - 1, 200));
   }
 
-  const graph::Graph& graph_;
+  const step::Graph& graph_;
   const protocol::CapturedStep& step_;
   const KeyWork unknown_{};
   std::vector<KeyWork> keys_;
@@ -190,9 +188,9 @@ class StepSums {
 
 }  // namespace
 
-analysis::StepWork step_work(const graph::Graph& graph, const protocol::CapturedStep& step, double iteration_ms,
+analysis::StepWork step_work(const step::Graph& graph, const protocol::CapturedStep& step, double iteration_ms,
                              const BoundsOf* bounds) {
-  const whatif::Places places = whatif::places_of(graph, step);
+  const step::Places places = step::places_of(graph, step);
   StepWork work = StepSums(graph, step, bounds).sum(places, iteration_ms);
   if (bounds != nullptr) {
     work.paddings = paddings_of(graph, step, places, bounds->device, bounds->units);
@@ -203,4 +201,4 @@ analysis::StepWork step_work(const graph::Graph& graph, const protocol::Captured
   return work;
 }
 
-}  // namespace ridgeline::efficiency
+}  // namespace ridgeline::operations

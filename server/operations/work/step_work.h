@@ -8,20 +8,20 @@
 #include "protocol/experiment.h"
 #include "step/graph/graph.h"
 
-namespace ridgeline::efficiency {
+namespace ridgeline::operations {
 
 /// A description of the device that the step ran on. `units`: threads, or multiprocessors.
 struct BoundsOf {
-  const hardware::Device& device;
+  const Device& device;
   int units = 1;
   bool measured = false;  ///< by micro-benchmarks; else the vendor's data sheet
   protocol::Tf32 tf32{};
 };
 
 /// `graph` is of an iteration that takes `iteration_ms`; `step` lists the operations of the same step. Without
-/// `bounds`, FLOPs and bytes alone. The bound of an operation is hardware::roofline_bound, of float32 matrices on a GPU
-/// by TensorFloat-32 where it has that and the step may use it.
-analysis::StepWork step_work(const graph::Graph& graph, const protocol::CapturedStep& step, double iteration_ms,
+/// `bounds`, FLOPs and bytes alone. The bound of an operation is roofline_bound, of float32 matrices on a
+/// GPU by TensorFloat-32 where it has that and the step may use it.
+analysis::StepWork step_work(const step::Graph& graph, const protocol::CapturedStep& step, double iteration_ms,
                              const BoundsOf* bounds);
 
-}  // namespace ridgeline::efficiency
+}  // namespace ridgeline::operations

@@ -17,16 +17,16 @@
 #include "protocol/shown_text.h"
 #include "report/export/protobuf_message.h"
 
-namespace ridgeline::exports {
+namespace ridgeline::report {
 
 namespace {
 
-using communication::Collective;
-using communication::Kind;
-using communication::RankRecord;
-using graph::Graph;
-using graph::Task;
-using graph::TaskId;
+using jobs::Collective;
+using jobs::CollectiveKind;
+using jobs::RankRecord;
+using step::Graph;
+using step::Task;
+using step::TaskId;
 
 constexpr std::string_view kSchema = "0.0.4";
 constexpr std::uint64_t kMaxTag = 0x7FFFFFFF;
@@ -35,25 +35,25 @@ constexpr std::uint64_t kMaxTag = 0x7FFFFFFF;
 enum class NodeType : std::uint8_t { kCompute = 4, kSend = 5, kReceive = 6, kCollective = 7 };
 
 /// CollectiveCommType of et_def.proto.
-std::optional<std::uint64_t> collective_type(Kind kind) {
+std::optional<std::uint64_t> collective_type(CollectiveKind kind) {
   switch (kind) {
-    case Kind::kAllReduce:
+    case CollectiveKind::kAllReduce:
       return 0;
-    case Kind::kReduce:
+    case CollectiveKind::kReduce:
       return 1;
-    case Kind::kAllGather:
+    case CollectiveKind::kAllGather:
       return 2;
-    case Kind::kGather:
+    case CollectiveKind::kGather:
       return 3;
-    case Kind::kScatter:
+    case CollectiveKind::kScatter:
       return 4;
-    case Kind::kBroadcast:
+    case CollectiveKind::kBroadcast:
       return 5;
-    case Kind::kAllToAll:
+    case CollectiveKind::kAllToAll:
       return 6;
-    case Kind::kReduceScatter:
+    case CollectiveKind::kReduceScatter:
       return 7;
-    case Kind::kBarrier:
+    case CollectiveKind::kBarrier:
       return 9;
     default:
       return std::nullopt;
@@ -71,7 +71,7 @@ struct Groups {
 Groups numbered_groups(const std::vector<RankRecord>& records) {
   std::map<std::string, std::set<int>> members;
   for (const RankRecord& rank : records) {
-    for (const communication::Group& group : rank.groups) {
+    for (const jobs::Group& group : rank.groups) {
       members[group.name].insert(group.ranks.begin(), group.ranks.end());
     }
   }
@@ -139,9 +139,9 @@ class Node {
 /// The file of one rank.
 class RankTrace {
  public:
-  RankTrace(const RankRecord& record, const cluster::RecordedJob& job, std::size_t rank, const GroupNumbers& groups)
+  RankTrace(const RankRecord& record, const jobs::RecordedJob& job, std::size_t rank, const GroupNumbers& groups)
       : record_(record), graph_(job.ranks[rank].graph), groups_(groups) {
-    const std::vector<cluster::Call>& calls = job.ranks[rank].calls;
+    const std::vector<jobs::Call>& calls = job.ranks[rank].calls;
     for (std::size_t i = 0; i < calls.size(); ++i) {
       calls_[calls[i].task] = {&record.collectives[job.called[rank][i]], calls[i].recorded->cost_ns};
     }
@@ -149,12 +149,12 @@ class RankTrace {
       mark_names_[job.step_ends[rank][i]] = fmt::format("end of step {}", job.steps[i]);
     }
     before_.resize(graph_.tasks.size());
-    for (const graph::Dependency& one : graph_.dependencies) {
+    for (const step::Dependency& one : graph_.dependencies) {
       before_[one.to].push_back(node_id(one.from));
     }
     for (TaskId id = 0; id < graph_.tasks.size(); ++id) {
       const Task& task = graph_.tasks[id];
-      if (task.next != graph::kNoTask) {
+      if (task.next != step::kNoTask) {
         before_[task.next].push_back(task.gap_ns > 0 ? gap_id(id) : node_id(id));
       }
     }
@@ -200,10 +200,10 @@ class RankTrace {
 
   std::string name_of(TaskId id) const {
     const Task& task = graph_.tasks[id];
-    if (task.kind == graph::Kind::kWait) {
+    if (task.kind == step::Kind::kWait) {
       return "wait for a result";
     }
-    if (task.kind != graph::Kind::kMark) {
+    if (task.kind != step::Kind::kMark) {
       return task.name == 0 ? "Python" : graph_.names[task.name];
     }
     const auto end = mark_names_.find(id);
@@ -228,19 +228,19 @@ class RankTrace {
 
   base::Result<Node> communication(TaskId id, const Recorded& call) const {
     const Collective& one = *call.collective;
-    const bool is_message = one.kind == Kind::kSend || one.kind == Kind::kReceive;
+    const bool is_message = one.kind == CollectiveKind::kSend || one.kind == CollectiveKind::kReceive;
     const auto type = collective_type(one.kind);
     if (!is_message && !type.has_value()) {
       return base::error(fmt::format("rank {} called a collective that Chakra's format has no type for", record_.rank));
     }
-    const std::string kind = communication::kind_name(one.kind);
+    const std::string kind = jobs::kind_name(one.kind);
     Node node(node_id(id), one.bucket < 0 ? kind : fmt::format("{} of bucket {}", kind, one.bucket),
-              !is_message               ? NodeType::kCollective
-              : one.kind == Kind::kSend ? NodeType::kSend
-                                        : NodeType::kReceive,
+              !is_message                         ? NodeType::kCollective
+              : one.kind == CollectiveKind::kSend ? NodeType::kSend
+                                                  : NodeType::kReceive,
               static_cast<std::uint64_t>(std::llround(call.cost_ns / 1000)));
     if (is_message) {
-      const bool sends = one.kind == Kind::kSend;
+      const bool sends = one.kind == CollectiveKind::kSend;
       node.rank("comm_src", sends ? record_.rank : one.peer);
       node.rank("comm_dst", sends ? one.peer : record_.rank);
       node.rank("comm_tag", static_cast<int>(one.sequence & kMaxTag));
@@ -268,7 +268,7 @@ class RankTrace {
 }  // namespace
 
 base::Result<std::vector<NamedFile>> chakra_traces(const std::vector<RankRecord>& records,
-                                                   const cluster::RecordedJob& job) {
+                                                   const jobs::RecordedJob& job) {
   const Groups groups = numbered_groups(records);
   std::vector<NamedFile> files;
   for (std::size_t i = 0; i < records.size(); ++i) {
@@ -282,4 +282,4 @@ base::Result<std::vector<NamedFile>> chakra_traces(const std::vector<RankRecord>
   return files;
 }
 
-}  // namespace ridgeline::exports
+}  // namespace ridgeline::report

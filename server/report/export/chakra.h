@@ -9,7 +9,7 @@
 #include "jobs/replay/recorded_job.h"
 #include "protocol/communication.h"
 
-namespace ridgeline::exports {
+namespace ridgeline::report {
 
 struct NamedFile {
   std::string name;
@@ -23,7 +23,7 @@ struct NamedFile {
 /// Durations are whole microseconds, with the cost of recording; those of a rank's thread are rounded so that their sum
 /// is right. A collective takes what was recorded from the last start that it waits for to its end on this rank; what
 /// passes between its call and its start is left out. Fails for a kind of collective that the format does not have.
-base::Result<std::vector<NamedFile>> chakra_traces(const std::vector<communication::RankRecord>& records,
-                                                   const cluster::RecordedJob& job);
+base::Result<std::vector<NamedFile>> chakra_traces(const std::vector<jobs::RankRecord>& records,
+                                                   const jobs::RecordedJob& job);
 
-}  // namespace ridgeline::exports
+}  // namespace ridgeline::report

@@ -13,13 +13,13 @@
 #include "jobs/record/kinds.h"
 #include "report/export/trace_writer.h"
 
-namespace ridgeline::exports {
+namespace ridgeline::report {
 
 namespace {
 
-using communication::Collective;
-using communication::Kind;
-using communication::RankRecord;
+using jobs::Collective;
+using jobs::CollectiveKind;
+using jobs::RankRecord;
 
 constexpr std::uint64_t kRankSteps = 1;  // threads of a rank's process
 constexpr std::uint64_t kRankWaits = 2;
@@ -33,7 +33,7 @@ class Timeline {
   std::string write() {
     begin_ = std::numeric_limits<std::int64_t>::max();
     for (const RankRecord& rank : records_) {
-      for (const communication::Iteration& one : rank.iterations) {
+      for (const jobs::Iteration& one : rank.iterations) {
         begin_ = std::min(begin_, one.started_ns);
       }
     }
@@ -68,10 +68,10 @@ class Timeline {
 
   static Key key_of(const RankRecord& rank, const Collective& one) {
     const std::string& group = rank.groups[one.group].name;
-    if (one.kind != Kind::kSend && one.kind != Kind::kReceive) {
+    if (one.kind != CollectiveKind::kSend && one.kind != CollectiveKind::kReceive) {
       return {group, one.sequence, -1, -1};
     }
-    const bool sends = one.kind == Kind::kSend;
+    const bool sends = one.kind == CollectiveKind::kSend;
     return {group, one.sequence, sends ? rank.rank : one.peer, sends ? one.peer : rank.rank};
   }
 
@@ -87,7 +87,7 @@ class Timeline {
 
   void add_steps(const RankRecord& rank) {
     std::int64_t end = begin_;
-    for (const communication::Iteration& one : rank.iterations) {
+    for (const jobs::Iteration& one : rank.iterations) {
       if (one.started_ns < end) {
         continue;  // slices of a row do not overlap
       }
@@ -135,7 +135,7 @@ class Timeline {
   }
 
   static std::string name_of(const Collective& one) {
-    const std::string kind = communication::kind_name(one.kind);
+    const std::string kind = jobs::kind_name(one.kind);
     return one.bucket < 0 ? kind : fmt::format("{} of bucket {}", kind, one.bucket);
   }
 
@@ -176,4 +176,4 @@ std::string job_timeline(const std::vector<RankRecord>& records, const analysis:
   return Timeline(records, scope, profiler).write();
 }
 
-}  // namespace ridgeline::exports
+}  // namespace ridgeline::report

@@ -7,13 +7,13 @@
 #include "analysis/values/input.h"
 #include "protocol/communication.h"
 
-namespace ridgeline::exports {
+namespace ridgeline::report {
 
 /// A trace in the JSON of Chrome's trace viewer: of each rank its steps, its waits for collectives, and the collectives
 /// from call to end, with the line, bucket and bytes, and an arrow from the rank that called one last to the waits that
 /// end with it. `records` are by one clock; times are from the first step on, with the cost of recording in them, or of
 /// `profiler` where it is not empty. What began before that step is left out.
-std::string job_timeline(const std::vector<communication::RankRecord>& records, const analysis::SourceScope& scope,
+std::string job_timeline(const std::vector<jobs::RankRecord>& records, const analysis::SourceScope& scope,
                          const std::string& profiler);
 
-}  // namespace ridgeline::exports
+}  // namespace ridgeline::report

@@ -19,7 +19,7 @@
 #include "report/export/places.h"
 #include "report/export/trace_writer.h"
 
-namespace ridgeline::exports {
+namespace ridgeline::report {
 
 namespace {
 
@@ -262,4 +262,4 @@ std::string perfetto_trace(const analysis::RecordedRun& recorded, const analysis
   return TraceExporter(recorded).run(profile, most_events);
 }
 
-}  // namespace ridgeline::exports
+}  // namespace ridgeline::report

@@ -7,7 +7,7 @@
 #include "analysis/values/input.h"
 #include "analysis/values/profile.h"
 
-namespace ridgeline::exports {
+namespace ridgeline::report {
 
 /// Slices and counter values that a trace has, about: whole steps are left out beyond it, never the one with the peak.
 inline constexpr std::size_t kMostEvents = 400'000;
@@ -19,4 +19,4 @@ inline constexpr std::size_t kMostEvents = 400'000;
 std::string perfetto_trace(const analysis::RecordedRun& recorded, const analysis::Profile& profile,
                            std::size_t most_events = kMostEvents);
 
-}  // namespace ridgeline::exports
+}  // namespace ridgeline::report

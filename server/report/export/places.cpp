@@ -2,7 +2,7 @@
 
 #include "analysis/breakdown/breakdown.h"
 
-namespace ridgeline::exports {
+namespace ridgeline::report {
 
 std::string line_text(analysis::LineId line, const analysis::CallTree& tree, const analysis::RecordedRun& recorded) {
   if (line == 0) {
@@ -22,4 +22,4 @@ std::string module_text(std::uint32_t instance, const analysis::RecordedRun& rec
   return name.empty() ? type : std::string(name) + " (" + type + ")";
 }
 
-}  // namespace ridgeline::exports
+}  // namespace ridgeline::report

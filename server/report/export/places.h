@@ -8,7 +8,7 @@
 #include "analysis/values/input.h"
 #include "analysis/values/profile.h"
 
-namespace ridgeline::exports {
+namespace ridgeline::report {
 
 /// "model.py:12"; empty for no line.
 std::string line_text(analysis::LineId line, const analysis::CallTree& tree, const analysis::RecordedRun& recorded);
@@ -16,4 +16,4 @@ std::string line_text(analysis::LineId line, const analysis::CallTree& tree, con
 /// "layer1.0.conv2 (Conv2d)"; empty for no module.
 std::string module_text(std::uint32_t instance, const analysis::RecordedRun& recorded);
 
-}  // namespace ridgeline::exports
+}  // namespace ridgeline::report

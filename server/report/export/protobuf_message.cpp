@@ -1,6 +1,6 @@
 #include "report/export/protobuf_message.h"
 
-namespace ridgeline::exports {
+namespace ridgeline::report {
 
 namespace {
 
@@ -50,4 +50,4 @@ std::string ProtobufMessage::delimited() const {
   return text + bytes_;
 }
 
-}  // namespace ridgeline::exports
+}  // namespace ridgeline::report

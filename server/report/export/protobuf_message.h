@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace ridgeline::exports {
+namespace ridgeline::report {
 
 /// The bytes of one message. Fields are written as they come, also those with the default value.
 class ProtobufMessage {
@@ -26,4 +26,4 @@ class ProtobufMessage {
   std::string bytes_;
 };
 
-}  // namespace ridgeline::exports
+}  // namespace ridgeline::report

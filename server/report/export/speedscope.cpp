@@ -14,7 +14,7 @@
 #include "analysis/analysed_run.h"
 #include "report/export/places.h"
 
-namespace ridgeline::exports {
+namespace ridgeline::report {
 
 namespace {
 
@@ -185,4 +185,4 @@ std::string speedscope_profile(const analysis::RecordedRun& recorded, const anal
   return StackExporter(recorded).run(profile);
 }
 
-}  // namespace ridgeline::exports
+}  // namespace ridgeline::report

@@ -6,7 +6,7 @@
 #include "analysis/values/input.h"
 #include "analysis/values/profile.h"
 
-namespace ridgeline::exports {
+namespace ridgeline::report {
 
 /// Speedscope's file format, version 0.0.1: one profile for time, one for the memory at the peak and, where something
 /// ran on a device, one for its time. A stack is the modules and the user's lines that answer for a part, as in the
@@ -14,4 +14,4 @@ namespace ridgeline::exports {
 /// milliseconds, to the peak in bytes, and to the time in which the device works.
 std::string speedscope_profile(const analysis::RecordedRun& recorded, const analysis::Profile& profile);
 
-}  // namespace ridgeline::exports
+}  // namespace ridgeline::report

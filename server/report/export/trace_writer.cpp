@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace ridgeline::exports {
+namespace ridgeline::report {
 
 namespace {
 
@@ -76,4 +76,4 @@ std::string TraceWriter::take(std::string_view description) && {
          "\"traceEvents\":[\n" + std::move(text_) + "\n]}\n";
 }
 
-}  // namespace ridgeline::exports
+}  // namespace ridgeline::report

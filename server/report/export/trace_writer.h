@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace ridgeline::exports {
+namespace ridgeline::report {
 
 /// A row of the viewer: a thread of a process.
 struct Track {
@@ -46,4 +46,4 @@ class TraceWriter {
   std::uint64_t arrows_ = 0;
 };
 
-}  // namespace ridgeline::exports
+}  // namespace ridgeline::report

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
@@ -46,4 +46,4 @@ std::optional<double> bytes_of(std::string_view text) {
   return value.has_value() ? std::optional(*value * unit) : std::nullopt;
 }
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

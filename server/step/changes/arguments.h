@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 std::vector<std::string> split(std::string_view text, char separator);
 
@@ -17,4 +17,4 @@ std::optional<int> whole_number_of(std::string_view text, int low, int high);
 /// Bytes: a number with B, kB, MB, GB, KiB, MiB or GiB behind it, or with nothing.
 std::optional<double> bytes_of(std::string_view text);
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

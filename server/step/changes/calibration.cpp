@@ -7,7 +7,7 @@
 
 #include "step/changes/residuals.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 namespace {
 
@@ -64,4 +64,4 @@ analysis::SpeedUp calibrated(const analysis::SpeedUp& speed_up, std::span<const 
   return {speed_up.value, speed_up.low / factor, speed_up.high * factor};
 }
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

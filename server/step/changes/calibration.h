@@ -12,7 +12,7 @@
 
 #include "analysis/values/what_if.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 /// A row of the table.
 struct Residual {
@@ -40,4 +40,4 @@ double widening_of(std::span<const Residual> table, std::string_view kind, doubl
 /// The same value in an interval that is no narrower. `changes`: those that the runner makes. Pure.
 analysis::SpeedUp calibrated(const analysis::SpeedUp& speed_up, std::span<const std::string> changes, double share);
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

@@ -15,14 +15,10 @@
 #include "step/graph/changes.h"
 #include "step/simulate/simulate.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 namespace {
 
-using graph::Graph;
-using graph::kNoTask;
-using graph::Selection;
-using graph::TaskId;
 using nlohmann::json;
 
 constexpr std::size_t kMaxNames = 64;
@@ -30,8 +26,8 @@ constexpr std::size_t kMaxTextBytes = 4096;
 constexpr double kMaxFactor = 1e6;
 constexpr double kMaxMicroseconds = 1e9;
 constexpr std::size_t kMaxInserted = 1'000'000;
-constexpr std::array<std::string_view, graph::kKindCount> kKindNames = {"operation", "python", "call",          "wait",
-                                                                        "kernel",    "copy",   "communication", "mark"};
+constexpr std::array<std::string_view, kKindCount> kKindNames = {"operation", "python", "call",          "wait",
+                                                                 "kernel",    "copy",   "communication", "mark"};
 constexpr std::array<std::string_view, 6> kDoNames = {"scale", "set", "insert", "remove", "move", "priority"};
 constexpr std::string_view kLink = "link:";
 
@@ -105,7 +101,7 @@ class Reader {
       return std::nullopt;
     }
     const auto is_id = [](const json& each) {
-      return each.is_number_unsigned() && each.get<std::uint64_t>() < graph::kNoTask;
+      return each.is_number_unsigned() && each.get<std::uint64_t>() < kNoTask;
     };
     const json& list = value(key);
     if (!list.is_array() || list.empty() || list.size() > kMaxListedTasks || !std::ranges::all_of(list, is_id)) {
@@ -161,7 +157,7 @@ Selector selector_from(const json& object, const std::string& where) {
   selector.names = read.texts("name");
   selector.not_names = read.texts("notName");
   if (const auto kind = read.one_of("kind", kKindNames)) {
-    selector.kind = static_cast<graph::Kind>(*kind);
+    selector.kind = static_cast<Kind>(*kind);
   }
   if (const auto phase = read.one_of("phase", phase_names())) {
     selector.phase = static_cast<analysis::Phase>(*phase);
@@ -221,7 +217,7 @@ UserStep step_from(const json& object, const std::string& where) {
   return step;
 }
 
-bool is_called(const Graph& graph, const graph::Task& task, const std::vector<std::string>& names) {
+bool is_called(const Graph& graph, const Task& task, const std::vector<std::string>& names) {
   const auto any = [&](std::uint32_t name) {
     return std::ranges::any_of(names, [&](const std::string& part) { return mentions(graph.names[name], part); });
   };
@@ -233,10 +229,10 @@ bool is_called(const Graph& graph, const graph::Task& task, const std::vector<st
 }
 
 Selection chosen(const Graph& graph, const Selector& by) {
-  return graph::select(graph, [&](const graph::Task& task) {
+  return select(graph, [&](const Task& task) {
     const analysis::Location& at = graph.lines[task.line];
     const auto id = static_cast<TaskId>(&task - graph.tasks.data());
-    return (!by.tasks.has_value() || std::ranges::binary_search(*by.tasks, id)) && task.kind != graph::Kind::kMark &&
+    return (!by.tasks.has_value() || std::ranges::binary_search(*by.tasks, id)) && task.kind != Kind::kMark &&
            (!by.kind.has_value() || task.kind == *by.kind) && (!by.phase.has_value() || task.phase == *by.phase) &&
            (by.module.empty() || is_inside(graph.modules[task.module], by.module)) &&
            (by.line == 0 ||
@@ -247,37 +243,37 @@ Selection chosen(const Graph& graph, const Selector& by) {
 }
 
 base::Result<std::uint16_t> resource_of(Graph& graph, const std::string& name) {
-  const auto found = std::ranges::find(graph.resources, name, &graph::Resource::name);
+  const auto found = std::ranges::find(graph.resources, name, &Resource::name);
   if (found != graph.resources.end()) {
     return static_cast<std::uint16_t>(found - graph.resources.begin());
   }
   if (!name.starts_with(kLink) || graph.resources.size() >= std::numeric_limits<std::uint16_t>::max()) {
     std::vector<std::string> names;
-    for (const graph::Resource& resource : graph.resources) {
+    for (const Resource& resource : graph.resources) {
       names.push_back(resource.name);
     }
     names.resize(std::min<std::size_t>(names.size(), 8));
     return base::error("nothing of it runs on \"" + name + "\"; there are " + listed(names) +
                        ", and link:NAME makes a link");
   }
-  graph.resources.push_back({name, graph::Resource::Type::kLink});
+  graph.resources.push_back({name, Resource::Type::kLink});
   return static_cast<std::uint16_t>(graph.resources.size() - 1);
 }
 
 /// A task like `like`, behind it on its resource, or first in line on `resource`.
 TaskId insert_task(Graph& graph, TaskId like, std::int64_t duration_ns, std::uint32_t name,
                    std::optional<std::uint16_t> resource) {
-  graph::Task task = graph.tasks[like];
+  Task task = graph.tasks[like];
   task.duration_ns = duration_ns;
   task.gap_ns = 0;
   task.name = name;
   if (!resource.has_value()) {
-    return graph::insert_after(graph, like, task);
+    return insert_after(graph, like, task);
   }
   task.resource = *resource;
   task.next = kNoTask;
-  if (graph.resources[*resource].type == graph::Resource::Type::kLink) {
-    task.kind = graph::Kind::kCommunication;
+  if (graph.resources[*resource].type == Resource::Type::kLink) {
+    task.kind = Kind::kCommunication;
   }
   graph.tasks.push_back(task);
   return static_cast<TaskId>(graph.tasks.size() - 1);
@@ -295,7 +291,7 @@ base::Result<void> insert(Graph& graph, const UserStep& step, const Selection& b
     }
     resource = *found;
   }
-  auto schedule = simulate::simulate(graph);
+  auto schedule = simulate(graph);
   if (!schedule) {
     return schedule.error();
   }
@@ -306,7 +302,7 @@ base::Result<void> insert(Graph& graph, const UserStep& step, const Selection& b
     }
     std::ranges::sort(waiting);
   }
-  const std::uint32_t name = graph::name_index(graph, step.name);
+  const std::uint32_t name = name_index(graph, step.name);
   for (const TaskId id : behind) {
     const TaskId added = insert_task(graph, id, std::llround(step.amount.at(bound) * 1e3), name, resource);
     graph.dependencies.push_back({id, added, 0});
@@ -328,16 +324,16 @@ base::Result<void> make(Graph& graph, const UserStep& step, Bound bound) {
   }
   switch (step.what) {
     case UserStep::Do::kScale:
-      graph = graph::scaled(std::move(graph), tasks, step.amount.at(bound));
+      graph = scaled(std::move(graph), tasks, step.amount.at(bound));
       break;
     case UserStep::Do::kSet:
-      graph = graph::with_duration(std::move(graph), tasks, std::llround(step.amount.at(bound) * 1e3));
+      graph = with_duration(std::move(graph), tasks, std::llround(step.amount.at(bound) * 1e3));
       break;
     case UserStep::Do::kRemove:
-      graph = graph::without(std::move(graph), tasks);
+      graph = without(std::move(graph), tasks);
       break;
     case UserStep::Do::kPriority:
-      graph = graph::with_priority(std::move(graph), tasks, step.priority);
+      graph = with_priority(std::move(graph), tasks, step.priority);
       break;
     case UserStep::Do::kInsert:
       return insert(graph, step, tasks, bound);
@@ -346,7 +342,7 @@ base::Result<void> make(Graph& graph, const UserStep& step, Bound bound) {
       if (!resource) {
         return resource.error();
       }
-      graph = graph::moved(std::move(graph), tasks, *resource);
+      graph = moved(std::move(graph), tasks, *resource);
       break;
     }
   }
@@ -390,8 +386,8 @@ base::Result<std::string> tasks_json(const Graph& graph) {
   }
   json rows = json::array();
   for (std::size_t id = 0; id < graph.tasks.size(); ++id) {
-    const graph::Task& task = graph.tasks[id];
-    if (task.kind == graph::Kind::kMark) {
+    const Task& task = graph.tasks[id];
+    if (task.kind == Kind::kMark) {
       continue;
     }
     const analysis::Location& line = graph.lines[task.line];
@@ -418,4 +414,4 @@ base::Result<ChangedGraph> apply(const UserChange& change, ChangedGraph changed,
   return changed;
 }
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

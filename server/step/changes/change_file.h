@@ -16,18 +16,18 @@
 #include "base/result.h"
 #include "step/changes/graph_change.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 /// All that it names must hold; of the names one.
 struct Selector {
   std::vector<std::string> names;      ///< parts of the name of a task or of an operation that it is of
   std::vector<std::string> not_names;  ///< none of these is in it
-  std::optional<graph::Kind> kind;
+  std::optional<Kind> kind;
   std::optional<analysis::Phase> phase;
   std::string module;
   std::string file;  ///< with `line`
   std::uint32_t line = 0;
-  std::optional<std::vector<graph::TaskId>> tasks{};  ///< sorted; of the unchanged graph, as tasks_json() has them
+  std::optional<std::vector<TaskId>> tasks{};  ///< sorted; of the unchanged graph, as tasks_json() has them
 };
 
 struct UserStep {
@@ -63,8 +63,8 @@ base::Result<UserChange> change_from(const nlohmann::json& document);
 /// What a change written in Python is given: an array of the tasks that a selector can choose, in order of their ids,
 /// each with `id`, `name`, `operation`, `kind`, `phase`, `module`, `file`, `line` (0: none), `resource` and
 /// `microseconds`.
-base::Result<std::string> tasks_json(const graph::Graph& graph);
+base::Result<std::string> tasks_json(const Graph& graph);
 
 base::Result<ChangedGraph> apply(const UserChange& change, ChangedGraph changed, Bound bound);
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

@@ -5,7 +5,7 @@
 
 #include "step/changes/graph_changes.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 namespace {
 
@@ -180,4 +180,4 @@ std::string title_of(const std::vector<std::string>& requests) { return joined(r
 
 std::string takes_of(const std::vector<std::string>& requests) { return joined(requests, &ChangeKind::takes, false); }
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

@@ -8,7 +8,7 @@
 
 #include "step/changes/graph_change.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 struct ChangeKind {
   std::string_view name;      ///< as it is asked for
@@ -50,4 +50,4 @@ std::vector<std::vector<std::string>> usual_changes_on_traces();
 std::string title_of(const std::vector<std::string>& requests);
 std::string takes_of(const std::vector<std::string>& requests);
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

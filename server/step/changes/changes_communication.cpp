@@ -14,15 +14,11 @@
 #include "step/graph/changes.h"
 #include "step/simulate/simulate.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 namespace {
 
 using analysis::Phase;
-using graph::Graph;
-using graph::Kind;
-using graph::Selection;
-using graph::TaskId;
 
 constexpr double kBucketBytes = 25.0 * 1024 * 1024;  ///< of DistributedDataParallel
 constexpr double kSliceBytes = 200'000;              ///< of P3: 50,000 parameters
@@ -70,12 +66,12 @@ base::Result<Network> network_of(const std::vector<std::string>& parts, const As
   return network;
 }
 
-bool communicates(const Graph& graph, const graph::Task& task) {
+bool communicates(const Graph& graph, const Task& task) {
   return task.kind == Kind::kKernel && class_of_name(graph.names[task.name]).work == Work::kCommunication;
 }
 
 Selection collectives(const Graph& graph) {
-  return graph::select(graph, [&](const graph::Task& task) { return communicates(graph, task); });
+  return select(graph, [&](const Task& task) { return communicates(graph, task); });
 }
 
 /// Where gradients become ready, and what waits for them.
@@ -83,18 +79,18 @@ struct Step {
   Selection backward;        ///< in the order of time
   std::vector<double> done;  ///< by task of `backward`: share of backward that is over after it
   Selection forward;
-  TaskId update = graph::kNoTask;  ///< the first task of the optimizer, or the end
+  TaskId update = kNoTask;  ///< the first task of the optimizer, or the end
 };
 
 /// The first task of the optimizer that starts at `backward_end` or later; else the end; kNoTask: there is neither.
-TaskId first_update(const Graph& graph, const simulate::Schedule& schedule, std::int64_t backward_end) {
+TaskId first_update(const Graph& graph, const Schedule& schedule, std::int64_t backward_end) {
   const bool device = has_device(graph);
   TaskId update = graph.end;
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
   for (TaskId id = 0; id < graph.tasks.size(); ++id) {
-    const graph::Task& task = graph.tasks[id];
+    const Task& task = graph.tasks[id];
     const bool works =
-        device ? task.kind == Kind::kKernel : graph.resources[task.resource].type == graph::Resource::Type::kHost;
+        device ? task.kind == Kind::kKernel : graph.resources[task.resource].type == Resource::Type::kHost;
     if (works && task.phase == Phase::kOptimizer && schedule.start[id] >= backward_end && schedule.start[id] < first) {
       update = id;
       first = schedule.start[id];
@@ -105,7 +101,7 @@ TaskId first_update(const Graph& graph, const simulate::Schedule& schedule, std:
 
 base::Result<Step> step_of(const Graph& graph) {
   Step step;
-  auto schedule = simulate::simulate(graph);
+  auto schedule = simulate(graph);
   if (!schedule) {
     return schedule.error();
   }
@@ -132,7 +128,7 @@ base::Result<Step> step_of(const Graph& graph) {
     step.done.push_back(sum / total);
   }
   step.update = first_update(graph, *schedule, backward_end);
-  if (step.update == graph::kNoTask) {
+  if (step.update == kNoTask) {
     return base::error("the recording shows neither its optimizer nor its end");
   }
   return step;
@@ -147,7 +143,7 @@ TaskId ready_after(const Step& step, double share, Bound bound) {
 }
 
 std::uint16_t add_link(Graph& graph, const std::string& name) {
-  graph.resources.push_back({name, graph::Resource::Type::kLink});
+  graph.resources.push_back({name, Resource::Type::kLink});
   return static_cast<std::uint16_t>(graph.resources.size() - 1);
 }
 
@@ -185,7 +181,7 @@ void insert_all_reduces(ChangedGraph& changed, const Step& step, const Network& 
                         double compressed) {
   Graph& graph = changed.graph;
   const std::uint16_t link = add_link(graph, "network");
-  const std::uint32_t name = graph::name_index(graph, "all-reduce");
+  const std::uint32_t name = name_index(graph, "all-reduce");
   for (const Bucket& bucket : buckets_of(network.gradients)) {
     const double ns =
         all_reduce_ns(bucket.bytes * compressed, network.workers, network.bytes_per_ns, kMessageNs.at(asked.bound));
@@ -243,8 +239,8 @@ base::Result<ChangedGraph> p3(ChangedGraph changed, const Asked& asked) {
   Graph& graph = changed.graph;
   const std::uint16_t up = add_link(graph, "network, push");
   const std::uint16_t down = add_link(graph, "network, pull");
-  const std::uint32_t push = graph::name_index(graph, "push");
-  const std::uint32_t pull = graph::name_index(graph, "pull");
+  const std::uint32_t push = name_index(graph, "push");
+  const std::uint32_t pull = name_index(graph, "pull");
   const double size = std::max(kSliceBytes, network.gradients / kMostSlices);
   const auto slices = static_cast<std::size_t>(std::ceil(network.gradients / size));
   for (std::size_t i = 0; i < slices; ++i) {
@@ -285,9 +281,9 @@ base::Result<ChangedGraph> blueconnect(ChangedGraph changed, const Asked& asked)
   Graph& graph = changed.graph;
   const std::uint16_t within = add_link(graph, "within machines");
   const std::uint16_t between = add_link(graph, "between machines");
-  const std::uint32_t scatter = graph::name_index(graph, "reduce-scatter");
-  const std::uint32_t reduce = graph::name_index(graph, "all-reduce");
-  const std::uint32_t gather = graph::name_index(graph, "all-gather");
+  const std::uint32_t scatter = name_index(graph, "reduce-scatter");
+  const std::uint32_t reduce = name_index(graph, "all-reduce");
+  const std::uint32_t gather = name_index(graph, "all-gather");
   const double message = kMessageNs.at(asked.bound);
   const double inner = *inside * kNamedBandwidth.at(asked.bound);
   for (const Bucket& bucket : buckets_of(network.gradients)) {
@@ -308,14 +304,14 @@ base::Result<ChangedGraph> dgc(ChangedGraph changed, const Asked& asked) {
   const Selection existing = collectives(graph);
   double elementwise = 0;
   // Values are chosen and put back: as long as the elementwise work of the optimizer, twice.
-  for (const graph::Task& task : graph.tasks) {
+  for (const Task& task : graph.tasks) {
     const bool works = has_device(graph) ? task.kind == Kind::kKernel : task.kind == Kind::kOperation;
     elementwise += works && task.phase == Phase::kOptimizer && !communicates(graph, task)
                        ? static_cast<double>(task.duration_ns)
                        : 0;
   }
   if (!existing.empty()) {
-    graph = graph::scaled(std::move(graph), existing, kCompressed.at(asked.bound));
+    graph = scaled(std::move(graph), existing, kCompressed.at(asked.bound));
   } else {
     auto parallel = on_workers(std::move(changed), asked, kCompressed.at(asked.bound));
     if (!parallel) {
@@ -328,11 +324,11 @@ base::Result<ChangedGraph> dgc(ChangedGraph changed, const Asked& asked) {
     return step.error();
   }
   const std::int64_t each = std::llround(elementwise * Guess{1.0, 0.5, 0.2}.at(asked.bound));
-  graph::Task work = changed.graph.tasks[step->backward.back()];
+  Task work = changed.graph.tasks[step->backward.back()];
   work.duration_ns = 2 * each;
   work.gap_ns = 0;
-  work.name = graph::name_index(changed.graph, "compression of gradients");
-  const TaskId added = graph::insert_after(changed.graph, step->backward.back(), work);
+  work.name = name_index(changed.graph, "compression of gradients");
+  const TaskId added = insert_after(changed.graph, step->backward.back(), work);
   changed.graph.dependencies.push_back({step->backward.back(), added, 0});
   return changed;
 }
@@ -369,7 +365,7 @@ base::Result<ChangedGraph> bucket_size(ChangedGraph changed, const Asked& asked)
   for (std::size_t first = 0; first < reduces.size(); first += together) {
     const std::size_t last = std::min(first + together, reduces.size()) - 1;
     for (std::size_t i = first; i < last; ++i) {
-      graph::Task& early = graph.tasks[reduces[i]];
+      Task& early = graph.tasks[reduces[i]];
       const double sent = kSending.at(asked.bound) * static_cast<double>(early.duration_ns - saved);
       graph.tasks[reduces[last]].duration_ns += std::llround(sent);
       early.duration_ns = early.gap_ns = 0;
@@ -378,4 +374,4 @@ base::Result<ChangedGraph> bucket_size(ChangedGraph changed, const Asked& asked)
   return changed;
 }
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

@@ -15,15 +15,11 @@
 #include "step/graph/changes.h"
 #include "step/simulate/simulate.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 namespace {
 
 using analysis::Phase;
-using graph::Graph;
-using graph::Kind;
-using graph::Selection;
-using graph::TaskId;
 
 /// One launch of a graph in place of all.
 constexpr double kGraphLaunchNs = 10'000;
@@ -46,13 +42,13 @@ bool is_compute_phase(Phase phase) {
 }
 
 bool is_host(const Graph& graph, TaskId id) {
-  return graph.resources[graph.tasks[id].resource].type == graph::Resource::Type::kHost;
+  return graph.resources[graph.tasks[id].resource].type == Resource::Type::kHost;
 }
 
 /// Waits of a host for a device, by task.
 std::vector<bool> device_waits(const Graph& graph) {
   std::vector<bool> waits(graph.tasks.size());
-  for (const graph::Dependency& dependency : graph.dependencies) {
+  for (const Dependency& dependency : graph.dependencies) {
     if (graph.tasks[dependency.to].kind == Kind::kWait && is_on_device(graph, dependency.from)) {
       waits[dependency.to] = true;
     }
@@ -64,7 +60,7 @@ std::vector<bool> device_waits(const Graph& graph) {
 template <typename Of>
 bool drop_waits(Graph& graph, Of of) {
   const std::size_t before = graph.dependencies.size();
-  std::erase_if(graph.dependencies, [&](const graph::Dependency& dependency) {
+  std::erase_if(graph.dependencies, [&](const Dependency& dependency) {
     return graph.tasks[dependency.to].kind == Kind::kWait && is_on_device(graph, dependency.from) &&
            of(dependency.from, dependency.to);
   });
@@ -73,8 +69,8 @@ bool drop_waits(Graph& graph, Of of) {
 
 /// What thread 0 does to get the next batch: no call of the device's runtime, which copies it.
 Selection loading(const Graph& graph) {
-  const std::uint16_t host = graph.end == graph::kNoTask ? 0 : graph.tasks[graph.end].resource;
-  return graph::select(graph, [&](const graph::Task& task) {
+  const std::uint16_t host = graph.end == kNoTask ? 0 : graph.tasks[graph.end].resource;
+  return select(graph, [&](const Task& task) {
     const bool work = task.kind == Kind::kPython || task.kind == Kind::kOperation;
     return task.resource == host && work &&
            (task.phase == Phase::kData || (task.phase == Phase::kOther && task.kind == Kind::kPython));
@@ -97,10 +93,10 @@ struct Loading {
 
 /// Whether anything on a host loads data or waits for it. Python between operations alone says nothing of that.
 bool loads_data(const Graph& graph) {
-  return std::ranges::any_of(graph.tasks, [&](const graph::Task& task) {
+  return std::ranges::any_of(graph.tasks, [&](const Task& task) {
     const bool work = task.kind == Kind::kPython || task.kind == Kind::kOperation;
     return work && task.phase == Phase::kData && task.duration_ns > 0 &&
-           graph.resources[task.resource].type == graph::Resource::Type::kHost;
+           graph.resources[task.resource].type == Resource::Type::kHost;
   });
 }
 
@@ -125,8 +121,8 @@ base::Result<Loading> loading_of(const ChangedGraph& changed) {
 /// The share of the device's time whose work calls that launch graphs asked for.
 double launched_as_graphs(const Graph& graph) {
   std::vector<bool> in_graph(graph.tasks.size());
-  for (const graph::Dependency& dependency : graph.dependencies) {
-    const graph::Task& from = graph.tasks[dependency.from];
+  for (const Dependency& dependency : graph.dependencies) {
+    const Task& from = graph.tasks[dependency.from];
     in_graph[dependency.to] =
         in_graph[dependency.to] || (from.kind == Kind::kCall && mentions(graph.names[from.name], "graphlaunch"));
   }
@@ -140,7 +136,7 @@ double launched_as_graphs(const Graph& graph) {
   return all > 0 ? inside / all : 0;
 }
 
-bool is_upload(const Graph& graph, const graph::Task& task) {
+bool is_upload(const Graph& graph, const Task& task) {
   const std::string& name = graph.names[task.name];
   return task.kind == Kind::kCopy && (mentions(name, "htod") || mentions(name, "hosttodevice"));
 }
@@ -155,7 +151,7 @@ Selection place(const Graph& graph, std::string_view text) {
   const std::size_t colon = text.rfind(':');
   if (colon != std::string_view::npos) {
     const auto line = whole_number_of(text.substr(colon + 1), 1, 1'000'000'000);
-    return graph::select(graph, [&](const graph::Task& task) {
+    return select(graph, [&](const Task& task) {
       return line.has_value() && task.line != 0 &&
              is_at(graph.lines[task.line], text.substr(0, colon), static_cast<std::uint32_t>(*line));
     });
@@ -176,7 +172,7 @@ base::Result<ChangedGraph> cuda_graphs(ChangedGraph changed, const Asked& asked)
   }
   const std::vector<bool> waits = device_waits(graph);
   for (TaskId id = 0; id < graph.tasks.size(); ++id) {
-    const graph::Task& task = graph.tasks[id];
+    const Task& task = graph.tasks[id];
     if (waits[id] && is_compute_phase(task.phase)) {
       const analysis::Location& at = graph.lines[task.line];
       return base::error("the host waits for the device within the step" +
@@ -187,7 +183,7 @@ base::Result<ChangedGraph> cuda_graphs(ChangedGraph changed, const Asked& asked)
   bool first = true;
   std::vector<bool> inside(graph.tasks.size());
   for (TaskId id = 0; id < graph.tasks.size(); ++id) {
-    graph::Task& task = graph.tasks[id];
+    Task& task = graph.tasks[id];
     inside[id] = is_compute_phase(task.phase);
     if (!inside[id] || !is_host(graph, id)) {
       continue;
@@ -197,7 +193,7 @@ base::Result<ChangedGraph> cuda_graphs(ChangedGraph changed, const Asked& asked)
     task.duration_ns = std::llround(left + (first && task.kind == Kind::kCall ? kGraphLaunchNs : 0));
     first = first && task.kind != Kind::kCall;
   }
-  for (graph::Dependency& dependency : graph.dependencies) {
+  for (Dependency& dependency : graph.dependencies) {
     if (inside[dependency.to] && (is_host(graph, dependency.from) || is_host(graph, dependency.to))) {
       dependency.lag_ns = 0;
     }
@@ -221,7 +217,7 @@ base::Result<ChangedGraph> loader_workers(ChangedGraph changed, const Asked& ask
   const double each_ns = batch_ns / (*workers == *now ? 1 : *workers == 1 ? 1 : kWorkerEfficiency.at(asked.bound));
   const double received = *now == 0 ? kReceived.at(asked.bound) * data->ns : 0;
   const double left = std::max(received, each_ns / *workers - data->other_ns);
-  changed.graph = graph::scaled(std::move(changed.graph), data->tasks, left / data->ns);
+  changed.graph = scaled(std::move(changed.graph), data->tasks, left / data->ns);
   return changed;
 }
 
@@ -231,20 +227,19 @@ base::Result<ChangedGraph> prefetch(ChangedGraph changed, const Asked& asked) {
     return data.error();
   }
   const double left = std::max(kSharedLock.at(asked.bound) * data->ns, data->ns - data->other_ns);
-  changed.graph = graph::scaled(std::move(changed.graph), data->tasks, std::min(1.0, left / data->ns));
+  changed.graph = scaled(std::move(changed.graph), data->tasks, std::min(1.0, left / data->ns));
   return changed;
 }
 
 base::Result<ChangedGraph> pinned_memory(ChangedGraph changed, const Asked& asked) {
   Graph& graph = changed.graph;
-  const Selection uploads = graph::select(graph, [&](const graph::Task& task) {
-    return is_upload(graph, task) && !mentions(graph.names[task.name], "pinned");
-  });
+  const Selection uploads = select(
+      graph, [&](const Task& task) { return is_upload(graph, task) && !mentions(graph.names[task.name], "pinned"); });
   if (uploads.empty()) {
     return base::error("it copies nothing from pageable memory to a device");
   }
   drop_waits(graph, [&](TaskId from, TaskId) { return std::ranges::binary_search(uploads, from); });
-  changed.graph = graph::scaled(std::move(graph), uploads, 1 / kPinned.at(asked.bound));
+  changed.graph = scaled(std::move(graph), uploads, 1 / kPinned.at(asked.bound));
   return changed;
 }
 
@@ -276,7 +271,7 @@ base::Result<ChangedGraph> faster(ChangedGraph changed, const Asked& asked) {
   if (tasks.empty()) {
     return base::error("nothing in it is called or is at " + std::string(asked.argument.substr(0, equals)));
   }
-  changed.graph = graph::scaled(std::move(changed.graph), tasks, 1 / *times);
+  changed.graph = scaled(std::move(changed.graph), tasks, 1 / *times);
   return changed;
 }
 
@@ -285,8 +280,8 @@ base::Result<ChangedGraph> without_module(ChangedGraph changed, const Asked& ask
   if (tasks.empty()) {
     return base::error("no module of it is called " + std::string(asked.argument));
   }
-  changed.graph = graph::without(std::move(changed.graph), tasks);
+  changed.graph = without(std::move(changed.graph), tasks);
   return changed;
 }
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

@@ -11,16 +11,11 @@
 #include "step/changes/task_classes.h"
 #include "step/graph/changes.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 namespace {
 
 using analysis::Phase;
-using graph::Graph;
-using graph::Kind;
-using graph::kNoTask;
-using graph::Selection;
-using graph::TaskId;
 
 // The speed-up of 16 bits. What a kernel moves halves, which alone gives 2. Tensor cores multiply 8 (V100) to 16 (A100,
 // H100) times as fast as the units for float32, of which large kernels get up to half; they multiply 16 bits twice as
@@ -59,7 +54,7 @@ std::int64_t median_duration(const Graph& graph, const Selection& tasks) {
   return *middle;
 }
 
-bool is_backward(const graph::Task& task) { return task.phase == Phase::kBackward; }
+bool is_backward(const Task& task) { return task.phase == Phase::kBackward; }
 
 void scale_task(Graph& graph, TaskId id, double factor) {
   std::int64_t& duration = graph.tasks[id].duration_ns;
@@ -70,7 +65,7 @@ void scale_task(Graph& graph, TaskId id, double factor) {
 double host_ns_per_kernel(const Graph& graph) {
   double host = 0;
   double kernels = 0;
-  for (const graph::Task& task : graph.tasks) {
+  for (const Task& task : graph.tasks) {
     const bool counts = task.phase == Phase::kForward || task.phase == Phase::kBackward;
     host += counts && (task.kind == Kind::kOperation || task.kind == Kind::kCall)
                 ? static_cast<double>(task.duration_ns)
@@ -89,20 +84,20 @@ bool has_weights(const Graph& graph, TaskId id) {
 /// Launches another kernel behind `kernel`, as it was launched.
 void insert_kernel(Graph& graph, TaskId kernel, TaskId launch, std::int64_t device_ns, std::int64_t host_ns,
                    std::uint32_t name) {
-  graph::Task on_device = graph.tasks[kernel];
+  Task on_device = graph.tasks[kernel];
   on_device.duration_ns = device_ns;
   on_device.gap_ns = 0;
   on_device.name = name;
-  const TaskId added = graph::insert_after(graph, kernel, on_device);
+  const TaskId added = insert_after(graph, kernel, on_device);
   if (launch == kNoTask) {
     graph.dependencies.push_back({kernel, added, 0});
     return;
   }
-  graph::Task on_host = graph.tasks[launch];
+  Task on_host = graph.tasks[launch];
   on_host.duration_ns = host_ns;
   on_host.gap_ns = 0;
   on_host.name = name;
-  graph.dependencies.push_back({graph::insert_after(graph, launch, on_host), added, 0});
+  graph.dependencies.push_back({insert_after(graph, launch, on_host), added, 0});
 }
 
 /// The parts of a pattern, "conv>batch_norm>relu".
@@ -113,7 +108,7 @@ std::vector<std::string> pattern_of(std::string_view text) {
 }
 
 bool is_named(const Graph& graph, TaskId id, const std::string& part) {
-  const graph::Task& task = graph.tasks[id];
+  const Task& task = graph.tasks[id];
   if (mentions(graph.names[task.name], part)) {
     return true;
   }
@@ -196,7 +191,7 @@ base::Result<ChangedGraph> amp(ChangedGraph changed, const Asked& asked) {
   for (const TaskId id : elementwise) {
     scale_task(graph, id, 1 / kElementwiseHalf.at(asked.bound));
   }
-  const std::uint32_t cast = graph::name_index(graph, "cast to 16 bits");
+  const std::uint32_t cast = name_index(graph, "cast to 16 bits");
   double casts = 0;
   for (const TaskId id : computing) {
     const bool tensor_cores = classes[id].precision == Precision::kTensorFloat32;
@@ -213,20 +208,20 @@ base::Result<ChangedGraph> amp(ChangedGraph changed, const Asked& asked) {
 }
 
 base::Result<ChangedGraph> other_optimizer(ChangedGraph changed, const Asked& asked) {
-  const Selection tasks = graph::select_phase(changed.graph, Phase::kOptimizer);
+  const Selection tasks = select_phase(changed.graph, Phase::kOptimizer);
   const bool takes_time =
       std::ranges::any_of(tasks, [&](TaskId id) { return changed.graph.tasks[id].duration_ns > 0; });
   if (!takes_time) {
     return base::error("no optimizer ran in the step");
   }
-  changed.graph = graph::scaled(std::move(changed.graph), tasks, kOtherOptimizer.at(asked.bound));
+  changed.graph = scaled(std::move(changed.graph), tasks, kOtherOptimizer.at(asked.bound));
   return changed;
 }
 
 base::Result<ChangedGraph> fused_optimizer(ChangedGraph changed, const Asked& asked) {
   Graph& graph = changed.graph;
   if (!has_device(graph)) {
-    const Selection tasks = graph::select_phase(graph, Phase::kOptimizer);
+    const Selection tasks = select_phase(graph, Phase::kOptimizer);
     if (std::ranges::any_of(tasks, [&](TaskId id) { return is_named(graph, id, "fused"); })) {
       return base::error("its optimizer is fused already");
     }
@@ -236,7 +231,7 @@ base::Result<ChangedGraph> fused_optimizer(ChangedGraph changed, const Asked& as
   Selection host;
   double kernels_ns = 0;
   for (TaskId id = 0; id < graph.tasks.size(); ++id) {
-    const graph::Task& task = graph.tasks[id];
+    const Task& task = graph.tasks[id];
     if (task.phase != Phase::kOptimizer) {
       continue;
     }
@@ -255,7 +250,7 @@ base::Result<ChangedGraph> fused_optimizer(ChangedGraph changed, const Asked& as
   }
   const std::vector<TaskId> launches = launches_of(graph);
   const TaskId last = kernels.back();
-  graph = graph::scaled(std::move(graph), host, kFusedHost.at(asked.bound));
+  graph = scaled(std::move(graph), host, kFusedHost.at(asked.bound));
   // The last kernel becomes the fused one: behind the launches of all.
   Selection gone = kernels;
   gone.pop_back();
@@ -263,8 +258,8 @@ base::Result<ChangedGraph> fused_optimizer(ChangedGraph changed, const Asked& as
     graph.tasks[id].duration_ns = graph.tasks[id].gap_ns = 0;
   }
   graph.tasks[last].duration_ns = std::llround(kernels_ns * kFusedKernels.at(asked.bound));
-  graph.tasks[last].name = graph::name_index(graph, "fused optimizer");
-  for (graph::Dependency& dependency : graph.dependencies) {
+  graph.tasks[last].name = name_index(graph, "fused optimizer");
+  for (Dependency& dependency : graph.dependencies) {
     if (std::ranges::binary_search(gone, dependency.to) && dependency.from == launches[dependency.to]) {
       dependency.lag_ns = 0;
     }
@@ -344,4 +339,4 @@ base::Result<ChangedGraph> metaflow(ChangedGraph changed, const Asked& asked) {
   return changed;
 }
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

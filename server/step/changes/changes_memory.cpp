@@ -13,15 +13,11 @@
 #include "step/graph/changes.h"
 #include "step/simulate/simulate.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 namespace {
 
 using analysis::Phase;
-using graph::Graph;
-using graph::Kind;
-using graph::kNoTask;
-using graph::TaskId;
 
 /// Smaller blocks stay where they are.
 constexpr std::int64_t kLeastBytes = 1 << 20;
@@ -42,9 +38,9 @@ struct Stash {
 };
 
 /// By change of Graph::memory: when it happens, nanoseconds.
-std::vector<double> times_of_memory(const Graph& graph, const simulate::Schedule& schedule) {
+std::vector<double> times_of_memory(const Graph& graph, const Schedule& schedule) {
   std::vector<double> times;
-  for (const graph::MemoryChange& change : graph.memory) {
+  for (const MemoryChange& change : graph.memory) {
     const auto start = static_cast<double>(schedule.start[change.task]);
     const auto end = static_cast<double>(schedule.end[change.task]);
     times.push_back(start + (end - start) * static_cast<double>(change.at));
@@ -79,7 +75,7 @@ std::vector<Block> freed_blocks(const Graph& graph, const std::vector<double>& t
 }
 
 /// Kernels by when they are launched.
-std::vector<std::pair<std::int64_t, TaskId>> launched_kernels(const Graph& graph, const simulate::Schedule& schedule) {
+std::vector<std::pair<std::int64_t, TaskId>> launched_kernels(const Graph& graph, const Schedule& schedule) {
   std::vector<std::pair<std::int64_t, TaskId>> launched;
   const std::vector<TaskId> launches = launches_of(graph);
   for (TaskId id = 0; id < graph.tasks.size(); ++id) {
@@ -92,7 +88,7 @@ std::vector<std::pair<std::int64_t, TaskId>> launched_kernels(const Graph& graph
 }
 
 /// In the order of their use.
-std::vector<Stash> stashes_of(const Graph& graph, const simulate::Schedule& schedule) {
+std::vector<Stash> stashes_of(const Graph& graph, const Schedule& schedule) {
   const std::vector<double> times = times_of_memory(graph, schedule);
   const auto launched = launched_kernels(graph, schedule);
   const auto phase_at = [&](std::size_t memory) { return graph.tasks[graph.memory[memory].task].phase; };
@@ -125,7 +121,7 @@ base::Result<std::vector<Stash>> stashes_to_move(const Graph& graph) {
   if (graph.memory.empty()) {
     return base::error("the recording has no events of the allocator");
   }
-  auto schedule = simulate::simulate(graph);
+  auto schedule = simulate(graph);
   if (!schedule) {
     return schedule.error();
   }
@@ -144,11 +140,11 @@ TaskId add_copy(Graph& graph, std::uint16_t link, double ns, std::uint32_t name,
 
 /// A kernel behind `behind` on its stream that takes what moving the bytes within the device takes.
 TaskId add_kernel(Graph& graph, TaskId behind, double ns, std::uint32_t name) {
-  graph::Task task = graph.tasks[behind];
+  Task task = graph.tasks[behind];
   task.duration_ns = std::llround(ns);
   task.gap_ns = 0;
   task.name = name;
-  const TaskId added = graph::insert_after(graph, behind, task);
+  const TaskId added = insert_after(graph, behind, task);
   graph.dependencies.push_back({behind, added, 0});
   return added;
 }
@@ -162,13 +158,13 @@ base::Result<ChangedGraph> vdnn(ChangedGraph changed, const Asked& asked) {
     return stashes.error();
   }
   const auto link = [&](const char* name) {
-    graph.resources.push_back({name, graph::Resource::Type::kLink});
+    graph.resources.push_back({name, Resource::Type::kLink});
     return static_cast<std::uint16_t>(graph.resources.size() - 1);
   };
   const std::uint16_t down = link("device to host");
   const std::uint16_t up = link("host to device");
-  const std::uint32_t offload = graph::name_index(graph, "offload");
-  const std::uint32_t fetch = graph::name_index(graph, "prefetch");
+  const std::uint32_t offload = name_index(graph, "offload");
+  const std::uint32_t fetch = name_index(graph, "prefetch");
   const double speed = kHostLink.at(asked.bound);
   for (std::size_t i = 0; i < stashes->size(); ++i) {
     const Stash& stash = (*stashes)[i];
@@ -195,7 +191,7 @@ base::Result<ChangedGraph> gist(ChangedGraph changed, const Asked& asked) {
   if (!stashes) {
     return stashes.error();
   }
-  const std::uint32_t encode = graph::name_index(graph, "encode");
+  const std::uint32_t encode = name_index(graph, "encode");
   // Within a device: the memory of a V100 to that of an H100, half of a stash more to write than to read.
   const double speed = Guess{500, 900, 2500}.at(asked.bound);
   for (const Stash& stash : *stashes) {
@@ -222,13 +218,12 @@ base::Result<ChangedGraph> zero(ChangedGraph changed, const Asked& asked) {
   }
   changed.peak_bytes -= std::llround(*state * (1 - 1.0 / *workers));
   // Each worker updates its share of the parameters, and gets the others' from them.
-  const graph::Selection update = graph::select(changed.graph, [&](const graph::Task& task) {
+  const Selection update = select(changed.graph, [&](const Task& task) {
     const bool works = task.kind == Kind::kKernel || (!has_device(changed.graph) && task.kind == Kind::kOperation);
     return works && task.phase == Phase::kOptimizer;
   });
-  changed.graph =
-      graph::scaled(std::move(changed.graph), update, Guess{1, 1.0 / *workers, 1.0 / *workers}.at(asked.bound));
+  changed.graph = scaled(std::move(changed.graph), update, Guess{1, 1.0 / *workers, 1.0 / *workers}.at(asked.bound));
   return changed;
 }
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "step/graph/graph.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 /// Which end of what is not known for certain a graph is made with.
 enum class Bound : std::uint8_t { kPessimistic, kMiddle, kOptimistic };
@@ -33,10 +33,10 @@ struct StepFacts {
 
 /// The graph of one iteration, and what follows from one iteration to the next.
 struct ChangedGraph {
-  graph::Graph graph;
-  std::vector<graph::Dependency> into_next{};  ///< from a task to a task of the next iteration
-  double samples = 1;                          ///< of a step, over those of the unchanged one
-  std::int64_t peak_bytes = 0;                 ///< of the peak, beside what Graph::memory says
+  Graph graph;
+  std::vector<Dependency> into_next{};  ///< from a task to a task of the next iteration
+  double samples = 1;                   ///< of a step, over those of the unchanged one
+  std::int64_t peak_bytes = 0;          ///< of the peak, beside what Graph::memory says
 };
 
 struct Asked {
@@ -48,4 +48,4 @@ struct Asked {
 /// An error says why the change does not apply, or what is wrong with its argument.
 using GraphFunction = base::Result<ChangedGraph> (*)(ChangedGraph, const Asked&);
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

@@ -4,7 +4,7 @@
 
 #include "step/changes/graph_change.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 // changes_kernels.cpp
 base::Result<ChangedGraph> amp(ChangedGraph changed, const Asked& asked);
@@ -34,4 +34,4 @@ base::Result<ChangedGraph> vdnn(ChangedGraph changed, const Asked& asked);
 base::Result<ChangedGraph> gist(ChangedGraph changed, const Asked& asked);
 base::Result<ChangedGraph> zero(ChangedGraph changed, const Asked& asked);
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

@@ -9,7 +9,7 @@
 #include "analysis/time/models.h"
 #include "step/changes/unchanged_step.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 namespace {
 
@@ -72,4 +72,4 @@ bool has_other_host_time(double unchanged_ns, double changed_ns, double slower) 
   return std::abs(changed_ns / slower - unchanged_ns) > kSameNs + kSameShare * unchanged_ns;
 }
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

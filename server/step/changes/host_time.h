@@ -15,7 +15,7 @@
 
 #include "protocol/experiment.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 /// From what was observed while operations were listed to what it takes in the step.
 class HostTime {
@@ -44,4 +44,4 @@ double slower_listing(const protocol::CapturedStep& unchanged, const protocol::C
 /// activation checkpointing notes which tensors backward needs. `slower`: as above.
 bool has_other_host_time(double unchanged_ns, double changed_ns, double slower);
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

@@ -6,7 +6,7 @@
 
 #include "step/changes/arguments.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 namespace {
 
@@ -54,4 +54,4 @@ double scale_of(const std::string& before, const std::string& after) {
   return elements_before > 0 && elements_after > 0 ? elements_after / elements_before : 1;
 }
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

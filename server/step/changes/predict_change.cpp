@@ -9,7 +9,7 @@
 #include "step/simulate/schedule_analysis.h"
 #include "step/simulate/simulate.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 namespace {
 
@@ -38,8 +38,8 @@ SpeedUp speed_up_of(const Baseline& unchanged, double changed_ms, double error_m
 
 /// By how much longer the changed step takes where hosts wait for the device in code of the change, ns: at most as long
 /// as both work at once.
-double waits_ns(const RetimedStep& changed, const simulate::Schedule& schedule) {
-  const simulate::Overlap overlap = simulate::overlap(changed.graph, schedule);
+double waits_ns(const RetimedStep& changed, const Schedule& schedule) {
+  const Overlap overlap = step::overlap(changed.graph, schedule);
   const auto hosts = static_cast<double>(overlap.host_only_ns + overlap.both_ns);
   return changed.hooks_ns > kHooksShare * hosts ? static_cast<double>(overlap.both_ns) : 0;
 }
@@ -61,16 +61,16 @@ protocol::StepPart part_of(analysis::Phase phase) {
 /// The most bytes alive when something was allocated in each part of the step: what is only freed there, as gradients
 /// are by zero_grad() between forward and backward, belongs to the part before. Of a part that allocates nothing, the
 /// most that was alive after something was freed.
-PeakBytes peaks_by_part(const graph::Graph& graph, const simulate::Schedule& schedule) {
-  std::vector<graph::MemoryChange> changes = graph.memory;
-  std::ranges::stable_sort(changes, {}, [&](const graph::MemoryChange& change) {
+PeakBytes peaks_by_part(const Graph& graph, const Schedule& schedule) {
+  std::vector<MemoryChange> changes = graph.memory;
+  std::ranges::stable_sort(changes, {}, [&](const MemoryChange& change) {
     return static_cast<double>(schedule.start[change.task]) +
            static_cast<double>(change.at) * static_cast<double>(graph.tasks[change.task].duration_ns);
   });
   PeakBytes allocated{};
   PeakBytes freed{};
   std::int64_t alive = graph.bytes_at_start;
-  for (const graph::MemoryChange& change : changes) {
+  for (const MemoryChange& change : changes) {
     alive += change.bytes;
     PeakBytes& peaks = change.bytes > 0 ? allocated : freed;
     auto& peak = peaks.at(static_cast<std::size_t>(part_of(graph.tasks[change.task].phase)));
@@ -108,9 +108,9 @@ PartBytes peaks_of(const protocol::Captured& captured, const PeakAlone& peak_alo
   return peaks;
 }
 
-base::Result<ChangeBasis> change_basis(const graph::Graph& graph, const protocol::CapturedStep& step,
-                                       const Baseline& baseline, const TimeAlone& alone) {
-  const auto schedule = simulate::simulate(graph);
+base::Result<ChangeBasis> change_basis(const Graph& graph, const protocol::CapturedStep& step, const Baseline& baseline,
+                                       const TimeAlone& alone) {
+  const auto schedule = simulate(graph);
   if (!schedule) {
     return schedule.error();
   }
@@ -126,7 +126,7 @@ base::Result<PredictedStep> predict_step(const ChangeBasis& basis, const protoco
     return base::error("its operations are not known before it runs");
   }
   RetimedStep retimed = retime(basis.step, *changed.step, alone);
-  const auto after = simulate::simulate(retimed.graph);
+  const auto after = simulate(retimed.graph);
   if (!after) {
     return after.error();
   }
@@ -171,4 +171,4 @@ analysis::TriedChange describe_trial(const protocol::Tried& tried) {
   return described;
 }
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

@@ -12,7 +12,7 @@
 #include "protocol/experiment.h"
 #include "step/changes/retime.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 /// By protocol::StepPart.
 using PartBytes = std::array<std::uint64_t, protocol::kStepParts>;
@@ -44,12 +44,12 @@ struct ChangeBasis {
 };
 
 /// `graph` and `step` outlive it. An error when the graph cannot be simulated.
-base::Result<ChangeBasis> change_basis(const graph::Graph& graph, const protocol::CapturedStep& step,
-                                       const Baseline& baseline, const TimeAlone& alone);
+base::Result<ChangeBasis> change_basis(const Graph& graph, const protocol::CapturedStep& step, const Baseline& baseline,
+                                       const TimeAlone& alone);
 
 /// A changed step: its graph, and what is predicted of it.
 struct PredictedStep {
-  graph::Graph graph;
+  Graph graph;
   analysis::PredictedChange predicted;
   double samples = 1;   ///< of a step, over those of the unchanged one
   double error_ms = 0;  ///< that PredictedChange::step_ms may be wrong by, 95 %
@@ -63,4 +63,4 @@ base::Result<PredictedStep> predict_step(const ChangeBasis& basis, const protoco
 /// statistics.
 analysis::TriedChange describe_trial(const protocol::Tried& tried);
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

@@ -13,7 +13,7 @@
 #include "step/simulate/schedule_analysis.h"
 #include "step/simulate/simulate.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 namespace {
 
@@ -52,7 +52,7 @@ base::Result<double> length_of(const ChangedGraph& changed, bool repeats) {
     }
     return static_cast<double>(*period);
   }
-  auto schedule = simulate::simulate(changed.graph);
+  auto schedule = simulate(changed.graph);
   if (!schedule) {
     return schedule.error();
   }
@@ -60,11 +60,11 @@ base::Result<double> length_of(const ChangedGraph& changed, bool repeats) {
 }
 
 base::Result<std::int64_t> peak_of(const ChangedGraph& changed) {
-  auto schedule = simulate::simulate(changed.graph);
+  auto schedule = simulate(changed.graph);
   if (!schedule) {
     return schedule.error();
   }
-  return simulate::memory_peak(changed.graph, *schedule).bytes + changed.peak_bytes;
+  return memory_peak(changed.graph, *schedule).bytes + changed.peak_bytes;
 }
 
 /// What an iteration may take.
@@ -128,8 +128,8 @@ void widen_by_others(const GraphBasis& basis, const std::vector<std::string>& re
   speed_up.high *= std::max({1.0, ratios[ratios.size() - 1 - outside], all});
 }
 
-bool has_same_memory(const graph::Graph& a, const graph::Graph& b) {
-  return std::ranges::equal(a.memory, b.memory, {}, &graph::MemoryChange::bytes, &graph::MemoryChange::bytes);
+bool has_same_memory(const Graph& a, const Graph& b) {
+  return std::ranges::equal(a.memory, b.memory, {}, &MemoryChange::bytes, &MemoryChange::bytes);
 }
 
 /// Nothing where it is not known: also where the runner changed what the step allocates, which the graph does not show,
@@ -148,7 +148,7 @@ std::optional<std::uint64_t> changed_peak(const GraphBasis& basis, const Changed
 
 }  // namespace
 
-base::Result<GraphBasis> graph_basis(const graph::Graph& graph, double step_ms, const StepFacts& facts,
+base::Result<GraphBasis> graph_basis(const Graph& graph, double step_ms, const StepFacts& facts,
                                      std::optional<std::uint64_t> peak_bytes) {
   const ChangedGraph unchanged{.graph = graph};
   const auto alone = length_of(unchanged, false);
@@ -269,4 +269,4 @@ bool is_possible_on_graph(const std::vector<std::string>& requests, const UserCh
   });
 }
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

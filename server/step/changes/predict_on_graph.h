@@ -12,11 +12,11 @@
 #include "step/changes/graph_change.h"
 #include "step/changes/predict_change.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 /// A step whose graph is changed, and what every change of it is compared with, made once. `graph` outlives it.
 struct GraphBasis {
-  const graph::Graph& graph;
+  const Graph& graph;
   double step_ms = 0;  ///< of the unchanged step, measured
   StepFacts facts{};
   std::optional<std::uint64_t> peak_bytes{};  ///< measured, where it is known
@@ -40,7 +40,7 @@ struct GraphBasis {
 };
 
 /// An error when the graph cannot be simulated, or takes no time. `step_ms` is positive.
-base::Result<GraphBasis> graph_basis(const graph::Graph& graph, double step_ms, const StepFacts& facts,
+base::Result<GraphBasis> graph_basis(const Graph& graph, double step_ms, const StepFacts& facts,
                                      std::optional<std::uint64_t> peak_bytes);
 
 /// The changes of the graph come after those that the runner makes: the basis for the graph of `changed`, which
@@ -65,4 +65,4 @@ bool is_on_graph_only(const std::vector<std::string>& requests, const UserChange
 /// Whether all of them can be made on the graph of a trace.
 bool is_possible_on_graph(const std::vector<std::string>& requests, const UserChanges& user);
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

@@ -6,7 +6,7 @@
 
 #include "step/changes/calibration.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 inline constexpr double kCalibratedLevel = 0.9;
 inline constexpr std::array<Residual, 8> kResiduals = {{
@@ -20,4 +20,4 @@ inline constexpr std::array<Residual, 8> kResiduals = {{
     {"optimizer", 0.9, 20, 35, 0.0453},
 }};
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

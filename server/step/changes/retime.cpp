@@ -11,13 +11,10 @@
 #include "step/changes/task_classes.h"
 #include "step/graph/changes.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 namespace {
 
-using graph::Graph;
-using graph::Kind;
-using graph::TaskId;
 using protocol::CapturedOperation;
 using protocol::CapturedStep;
 using protocol::StepPart;
@@ -109,7 +106,7 @@ class Retimer {
     }
     for (const TaskId id : unchanged_.places.tasks[before]) {
       if (is_on_device(result_.graph, id) == has_device_task(before)) {
-        graph::Task& task = result_.graph.tasks[id];
+        Task& task = result_.graph.tasks[id];
         task.duration_ns = std::llround(static_cast<double>(task.duration_ns) * ns / was);
       }
     }
@@ -121,7 +118,7 @@ class Retimer {
   }
 
   void remove(const std::vector<bool>& stays) {
-    graph::Selection gone;
+    Selection gone;
     for (std::size_t i = 0; i < stays.size(); ++i) {
       if (stays[i]) {
         continue;
@@ -162,7 +159,7 @@ class Retimer {
     const double recorded = unchanged_.places.python_ns[i];
     const double factor = recorded > 0 ? std::max(0.0, 1 - ns / recorded) : 1;
     for (const TaskId id : unchanged_.places.python[i]) {
-      graph::Task& task = result_.graph.tasks[id];
+      Task& task = result_.graph.tasks[id];
       task.duration_ns = std::llround(static_cast<double>(task.duration_ns) * factor);
     }
     if (recorded <= 0 && ns < 0 && !unchanged_.places.tasks[i].empty()) {
@@ -194,7 +191,7 @@ class Retimer {
     count(0, taken, measured);
     const double page_faults = page_faults_after(i);
     result_.page_faults_ns += page_faults;
-    if (behind_on_device_ == graph::kNoTask || !is_launched(key, name)) {
+    if (behind_on_device_ == kNoTask || !is_launched(key, name)) {
       result_.host_ns += before;
       behind_ = append(behind_, name, taken + page_faults + before, Kind::kOperation);
       return;
@@ -218,13 +215,13 @@ class Retimer {
 
   /// A task behind another one, of the same line, module and phase.
   TaskId append(TaskId behind, const std::string& name, double ns, Kind kind) {
-    graph::Task task{.duration_ns = std::max(0LL, std::llround(ns)), .kind = kind};
-    const graph::Task& neighbour = result_.graph.tasks[behind];
+    Task task{.duration_ns = std::max(0LL, std::llround(ns)), .kind = kind};
+    const Task& neighbour = result_.graph.tasks[behind];
     task.name = name_index(name);
     task.line = neighbour.line;
     task.module = neighbour.module;
     task.phase = neighbour.phase;
-    return graph::insert_after(result_.graph, behind, task);
+    return insert_after(result_.graph, behind, task);
   }
 
   /// What operations of this name take in the unchanged step, on average; 0 where it has none.
@@ -241,14 +238,14 @@ class Retimer {
   std::uint32_t name_index(const std::string& name) {
     const auto [found, inserted] = names_.try_emplace(name, 0);
     if (inserted) {
-      found->second = graph::name_index(result_.graph, name);
+      found->second = step::name_index(result_.graph, name);
     }
     return found->second;
   }
 
   TaskId first_task() const {
-    const auto on_host = [&](const graph::Task& task) {
-      return result_.graph.resources[task.resource].type == graph::Resource::Type::kHost;
+    const auto on_host = [&](const Task& task) {
+      return result_.graph.resources[task.resource].type == Resource::Type::kHost;
     };
     const auto found = std::ranges::find_if(result_.graph.tasks, on_host);
     return found == result_.graph.tasks.end() ? 0 : static_cast<TaskId>(found - result_.graph.tasks.begin());
@@ -284,7 +281,7 @@ class Retimer {
   std::unordered_map<std::string, std::uint32_t> names_;
   double slower_ = 1;  ///< as HostTime has it
   TaskId behind_ = 0;  ///< the last task on a host of the operations that were placed
-  TaskId behind_on_device_ = graph::kNoTask;
+  TaskId behind_on_device_ = kNoTask;
   RetimedStep result_;
 };
 
@@ -294,4 +291,4 @@ RetimedStep retime(const UnchangedStep& unchanged, const CapturedStep& changed, 
   return Retimer(unchanged, changed, alone).run();
 }
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

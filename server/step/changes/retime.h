@@ -14,10 +14,10 @@
 #include "step/changes/unchanged_step.h"
 #include "step/graph/graph.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 struct RetimedStep {
-  graph::Graph graph;
+  Graph graph;
   double changed_before_ns = 0;  ///< of the operations that change or go, in the unchanged step
   double changed_after_ns = 0;   ///< of those that changed or are new
   double assumed_ns = 0;         ///< of changed_after_ns: of operations that were not measured
@@ -34,4 +34,4 @@ struct RetimedStep {
 
 RetimedStep retime(const UnchangedStep& unchanged, const protocol::CapturedStep& changed, const TimeAlone& alone);
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

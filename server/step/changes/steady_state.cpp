@@ -5,14 +5,9 @@
 
 #include "step/simulate/simulate.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 namespace {
-
-using graph::Graph;
-using graph::kNoTask;
-using graph::Resource;
-using graph::TaskId;
 
 constexpr std::size_t kIterations = 3;
 
@@ -25,8 +20,8 @@ std::vector<bool> carried_in(const Graph& graph) {
   for (TaskId id = 0; id < graph.tasks.size(); ++id) {
     carried[id] = graph.resources[graph.tasks[id].resource].type == Resource::Type::kDevice;
   }
-  for (const graph::Dependency& dependency : graph.dependencies) {
-    if (graph.tasks[dependency.from].kind != graph::Kind::kMark) {
+  for (const Dependency& dependency : graph.dependencies) {
+    if (graph.tasks[dependency.from].kind != Kind::kMark) {
       carried[dependency.to] = false;
     }
   }
@@ -40,7 +35,7 @@ struct Ends {
 
   explicit Ends(const Graph& graph) : first(graph.resources.size(), kNoTask), last(first) {
     std::vector<bool> follows(graph.tasks.size());
-    for (const graph::Task& task : graph.tasks) {
+    for (const Task& task : graph.tasks) {
       if (task.next != kNoTask) {
         follows[task.next] = true;
       }
@@ -74,14 +69,14 @@ Graph repeated(const ChangedGraph& changed) {
   all.resources = one.resources;
   for (TaskId copy = 0; copy < kIterations; ++copy) {
     for (TaskId id = 0; id < count; ++id) {
-      graph::Task task = one.tasks[id];
+      Task task = one.tasks[id];
       task.next = task.next == kNoTask ? kNoTask : task.next + copy * count;
       if (carried[id]) {
         task.duration_ns = task.gap_ns = 0;
       }
       all.tasks.push_back(task);
     }
-    for (const graph::Dependency& dependency : one.dependencies) {
+    for (const Dependency& dependency : one.dependencies) {
       const std::int64_t lag = carried[dependency.to] ? 0 : dependency.lag_ns;
       all.dependencies.push_back({dependency.from + copy * count, dependency.to + copy * count, lag});
     }
@@ -96,7 +91,7 @@ Graph repeated(const ChangedGraph& changed) {
         link(ends.last[resource], ends.first[resource], 0);
       }
     }
-    for (const graph::Dependency& dependency : changed.into_next) {
+    for (const Dependency& dependency : changed.into_next) {
       link(dependency.from, dependency.to, dependency.lag_ns);
     }
     if (one.end != kNoTask) {
@@ -112,14 +107,14 @@ Graph repeated(const ChangedGraph& changed) {
 base::Result<std::int64_t> period_ns(const ChangedGraph& changed) {
   const Graph& one = changed.graph;
   if (one.resources.size() <= 1 && changed.into_next.empty()) {
-    auto schedule = simulate::simulate(one);
+    auto schedule = simulate(one);
     if (!schedule) {
       return schedule.error();
     }
     return schedule->total_ns;
   }
   const Graph all = repeated(changed);
-  auto schedule = simulate::simulate(all);
+  auto schedule = simulate(all);
   if (!schedule) {
     return schedule.error();
   }
@@ -139,4 +134,4 @@ base::Result<std::int64_t> period_ns(const ChangedGraph& changed) {
   return period;
 }
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

@@ -6,7 +6,7 @@
 #include "base/result.h"
 #include "step/changes/graph_change.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 /// Nanoseconds from iteration to iteration, after the first ones. Three are simulated: a host that waits for nothing
 /// runs ahead of its device, and then the device decides; what one iteration leaves to the next (into_next) waits
@@ -14,4 +14,4 @@ namespace ridgeline::whatif {
 /// before.
 base::Result<std::int64_t> period_ns(const ChangedGraph& changed);
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

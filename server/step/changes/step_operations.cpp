@@ -9,7 +9,7 @@
 
 #include "base/difference.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 namespace {
 
@@ -66,7 +66,7 @@ Sequence without_free(const Sequence& all) {
 }
 
 /// The outermost of the recorded operations whose names the list has, and what autograd saves directly in them.
-Sequence recorded_like(const graph::Graph& graph, const protocol::CapturedStep& step) {
+Sequence recorded_like(const Graph& graph, const protocol::CapturedStep& step) {
   const std::unordered_set<std::string_view> listed(step.names.begin(), step.names.end());
   Sequence recorded;
   const auto insert = [&recorded](std::size_t place, std::uint32_t operation, std::string_view name) {
@@ -76,7 +76,7 @@ Sequence recorded_like(const graph::Graph& graph, const protocol::CapturedStep& 
   std::vector<bool> inside(graph.operations.size());
   std::size_t outermost = 0;  // place of the last one
   for (std::uint32_t i = 1; i < graph.operations.size(); ++i) {
-    const graph::Operation& operation = graph.operations[i];
+    const Operation& operation = graph.operations[i];
     const std::string_view name = graph.names[operation.name];
     const bool wanted = listed.contains(name);
     inside[i] = wanted || inside[operation.parent];
@@ -112,7 +112,7 @@ std::array<Part, 3> parts_of(const protocol::CapturedStep& step) {
 
 bool is_free(std::string_view name) { return name == kFree; }
 
-std::vector<std::uint32_t> find_recorded(const graph::Graph& graph, const protocol::CapturedStep& step) {
+std::vector<std::uint32_t> find_recorded(const Graph& graph, const protocol::CapturedStep& step) {
   Sequence recorded = recorded_like(graph, step);
   Sequence listed;
   for (std::uint32_t i = 0; i < step.operations.size(); ++i) {
@@ -145,4 +145,4 @@ Pairs match_operations(const protocol::CapturedStep& unchanged, const protocol::
   return pairs;
 }
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

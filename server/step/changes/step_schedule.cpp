@@ -16,14 +16,11 @@
 #include "step/simulate/schedule_analysis.h"
 #include "step/simulate/simulate.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 namespace {
 
 using analysis::CriticalCost;
-using graph::Graph;
-using graph::Selection;
-using graph::TaskId;
 
 constexpr double kNsPerMs = 1e6;
 /// Replays that miss the iteration by more say nothing about it.
@@ -38,7 +35,7 @@ double ms(std::int64_t ns) { return static_cast<double>(ns) / kNsPerMs; }
 /// The unchanged schedule, and what it says of each task.
 struct Unchanged {
   const Graph& graph;
-  simulate::Schedule schedule;
+  Schedule schedule;
   std::vector<std::int64_t> slack;
   std::vector<bool> critical;
 };
@@ -54,7 +51,7 @@ double saved_ms(const Unchanged& unchanged, const Selection& tasks, double facto
     }
     return ms(sum) * (1 - factor);
   }
-  const auto schedule = simulate::simulate(graph::scaled(unchanged.graph, tasks, factor));
+  const auto schedule = simulate(scaled(unchanged.graph, tasks, factor));
   return schedule ? ms(unchanged.schedule.total_ns - schedule->total_ns) : 0;
 }
 
@@ -98,11 +95,11 @@ std::size_t most_described(const Graph& graph) {
 void add_lines(const Unchanged& unchanged, analysis::StepSchedule& result) {
   const Graph& graph = unchanged.graph;
   std::vector<std::int64_t> time(graph.lines.size());
-  for (const graph::Task& task : graph.tasks) {
+  for (const Task& task : graph.tasks) {
     time[task.line] += task.duration_ns;
   }
   for (const std::uint32_t line : most_time_first(time, most_described(graph))) {
-    const Selection tasks = graph::select(graph, [&](const graph::Task& task) { return task.line == line; });
+    const Selection tasks = select(graph, [&](const Task& task) { return task.line == line; });
     result.lines.push_back({graph.lines[line], cost_of(unchanged, tasks)});
   }
 }
@@ -110,7 +107,7 @@ void add_lines(const Unchanged& unchanged, analysis::StepSchedule& result) {
 /// The time of each instance with the instances inside it, by dotted name.
 std::map<std::string, std::int64_t> time_of_modules(const Graph& graph) {
   std::vector<std::int64_t> own(graph.modules.size());
-  for (const graph::Task& task : graph.tasks) {
+  for (const Task& task : graph.tasks) {
     own[task.module] += task.duration_ns;
   }
   std::map<std::string, std::int64_t> time;
@@ -135,7 +132,7 @@ void add_modules(const Unchanged& unchanged, analysis::StepSchedule& result) {
   std::ranges::stable_sort(order, std::greater{}, [&](const std::string& name) { return time.at(name); });
   order.resize(std::min(order.size(), most_described(graph)));
   for (const std::string& name : order) {
-    result.modules.push_back({name, cost_of(unchanged, graph::select_module(graph, name))});
+    result.modules.push_back({name, cost_of(unchanged, select_module(graph, name))});
   }
 }
 
@@ -147,16 +144,16 @@ const analysis::BatchRun* run_of_user(const analysis::RunInput& input) {
 }  // namespace
 
 std::optional<analysis::StepSchedule> describe_schedule(const Graph& graph) {
-  auto schedule = simulate::simulate(graph);
+  auto schedule = simulate(graph);
   if (!schedule) {
     return std::nullopt;
   }
   Unchanged unchanged{graph, std::move(*schedule), {}, std::vector<bool>(graph.tasks.size())};
-  unchanged.slack = simulate::slack(graph, unchanged.schedule);
-  for (const TaskId id : simulate::critical_path(graph, unchanged.schedule)) {
+  unchanged.slack = slack(graph, unchanged.schedule);
+  for (const TaskId id : critical_path(graph, unchanged.schedule)) {
     unchanged.critical[id] = true;
   }
-  const simulate::Overlap overlap = simulate::overlap(graph, unchanged.schedule);
+  const Overlap overlap = step::overlap(graph, unchanged.schedule);
   analysis::StepSchedule result;
   result.replayed_ms = ms(unchanged.schedule.total_ns);
   result.host_only_ms = ms(overlap.host_only_ns);
@@ -171,13 +168,13 @@ std::optional<analysis::StepSchedule> describe_schedule(const Graph& graph) {
   return result;
 }
 
-std::optional<graph::Graph> add_schedule(analysis::Profile& profile, const analysis::RunInput& input) {
+std::optional<Graph> add_schedule(analysis::Profile& profile, const analysis::RunInput& input) {
   const analysis::BatchRun* run = run_of_user(input);
   if (run == nullptr || !(profile.iteration.ms.value > 0)) {
     return std::nullopt;
   }
   const double bare_ms = profile.iteration.ms.value;
-  graph::Graph graph = graph::graph_of(run->recording, input.scope, bare_ms * kNsPerMs);
+  Graph graph = graph_of(run->recording, input.scope, bare_ms * kNsPerMs);
   auto schedule = analysis::has_all_kernels(profile) ? describe_schedule(graph) : std::nullopt;
   if (!schedule.has_value()) {
     return graph;
@@ -194,4 +191,4 @@ std::optional<graph::Graph> add_schedule(analysis::Profile& profile, const analy
   return graph;
 }
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

@@ -6,13 +6,9 @@
 #include <initializer_list>
 #include <string_view>
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 namespace {
-
-using graph::Graph;
-using graph::Kind;
-using graph::TaskId;
 
 bool has_any(const std::string& text, std::initializer_list<std::string_view> parts) {
   return std::ranges::any_of(parts, [&](std::string_view part) { return text.find(part) != std::string::npos; });
@@ -98,7 +94,7 @@ std::vector<TaskClass> classes_of(const Graph& graph) {
     by_operation[i] = own != Work::kOther ? own : by_operation[graph.operations[i].parent];
   }
   std::vector<TaskClass> classes;
-  for (const graph::Task& task : graph.tasks) {
+  for (const Task& task : graph.tasks) {
     TaskClass found = by_name[task.name];
     found.work = found.work != Work::kOther ? found.work : by_operation[task.operation];
     classes.push_back(found);
@@ -107,25 +103,25 @@ std::vector<TaskClass> classes_of(const Graph& graph) {
 }
 
 bool is_on_device(const Graph& graph, TaskId task) {
-  return graph.resources[graph.tasks[task].resource].type == graph::Resource::Type::kDevice;
+  return graph.resources[graph.tasks[task].resource].type == Resource::Type::kDevice;
 }
 
 bool has_device(const Graph& graph) {
-  return std::ranges::any_of(graph.tasks, [](const graph::Task& task) { return task.kind == Kind::kKernel; });
+  return std::ranges::any_of(graph.tasks, [](const Task& task) { return task.kind == Kind::kKernel; });
 }
 
-graph::Selection working_tasks(const Graph& graph) {
+Selection working_tasks(const Graph& graph) {
   const bool device = has_device(graph);
   std::vector<bool> follows(graph.tasks.size());
-  for (const graph::Task& task : graph.tasks) {
-    if (task.next != graph::kNoTask) {
+  for (const Task& task : graph.tasks) {
+    if (task.next != kNoTask) {
       follows[task.next] = true;
     }
   }
-  graph::Selection chosen;
+  Selection chosen;
   for (TaskId first = 0; first < graph.tasks.size(); ++first) {
-    for (TaskId id = follows[first] ? graph::kNoTask : first; id != graph::kNoTask; id = graph.tasks[id].next) {
-      const graph::Task& task = graph.tasks[id];
+    for (TaskId id = follows[first] ? kNoTask : first; id != kNoTask; id = graph.tasks[id].next) {
+      const Task& task = graph.tasks[id];
       if (device ? task.kind == Kind::kKernel : task.kind == Kind::kOperation) {
         chosen.push_back(id);
       }
@@ -135,8 +131,8 @@ graph::Selection working_tasks(const Graph& graph) {
 }
 
 std::vector<TaskId> launches_of(const Graph& graph) {
-  std::vector<TaskId> launches(graph.tasks.size(), graph::kNoTask);
-  for (const graph::Dependency& dependency : graph.dependencies) {
+  std::vector<TaskId> launches(graph.tasks.size(), kNoTask);
+  for (const Dependency& dependency : graph.dependencies) {
     if (is_on_device(graph, dependency.to) && graph.tasks[dependency.from].kind == Kind::kCall) {
       launches[dependency.to] = dependency.from;
     }
@@ -153,16 +149,16 @@ bool is_inside(const std::string& module, std::string_view name) {
          (holds(module) || (dot != std::string::npos && holds(std::string_view(module).substr(dot + 1))));
 }
 
-graph::Selection module_of(const Graph& graph, std::string_view name) {
+Selection module_of(const Graph& graph, std::string_view name) {
   std::vector<bool> chosen;
   for (const std::string& module : graph.modules) {
     chosen.push_back(is_inside(module, name));
   }
-  return graph::select(graph, [&](const graph::Task& task) { return chosen[task.module]; });
+  return select(graph, [&](const Task& task) { return chosen[task.module]; });
 }
 
 bool mentions(const std::string& text, std::string_view part) {
   return lower(text).find(lower(part)) != std::string::npos;
 }
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

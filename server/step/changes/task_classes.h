@@ -9,7 +9,7 @@
 #include "step/graph/changes.h"
 #include "step/graph/graph.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 enum class Work : std::uint8_t {
   kOther,
@@ -32,23 +32,23 @@ struct TaskClass {
 TaskClass class_of_name(const std::string& name);
 
 /// By task: of its own name, else of that of the operation that it is of.
-std::vector<TaskClass> classes_of(const graph::Graph& graph);
+std::vector<TaskClass> classes_of(const Graph& graph);
 
 /// The tasks that do the work of operations: on devices, where there are any, else on hosts. In the order of their
 /// resources' tasks.
-graph::Selection working_tasks(const graph::Graph& graph);
+Selection working_tasks(const Graph& graph);
 
-bool has_device(const graph::Graph& graph);
-bool is_on_device(const graph::Graph& graph, graph::TaskId task);
+bool has_device(const Graph& graph);
+bool is_on_device(const Graph& graph, TaskId task);
 
 /// By task: the task of a host that launched it; kNoTask where none did.
-std::vector<graph::TaskId> launches_of(const graph::Graph& graph);
+std::vector<TaskId> launches_of(const Graph& graph);
 
 /// The module and what is inside it, by its dotted name, which may lack the class of the model at its front.
-graph::Selection module_of(const graph::Graph& graph, std::string_view name);
+Selection module_of(const Graph& graph, std::string_view name);
 bool is_inside(const std::string& module, std::string_view name);
 
 /// Whether the text has the other in it, whatever the case.
 bool mentions(const std::string& text, std::string_view part);
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

@@ -9,13 +9,10 @@
 #include "step/changes/task_classes.h"
 #include "step/changes/weighted_median.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 namespace {
 
-using graph::Graph;
-using graph::Kind;
-using graph::TaskId;
 using protocol::CapturedStep;
 
 constexpr std::size_t kNotCaptured = static_cast<std::size_t>(-1);
@@ -112,7 +109,7 @@ Places places_of(const Graph& graph, const CapturedStep& step) {
   std::map<std::uint16_t, std::vector<TaskId>> between;  // by thread: Python since the last operation
   std::vector<double> device_ns(count);
   for (TaskId id = 0; id < graph.tasks.size(); ++id) {
-    const graph::Task& task = graph.tasks[id];
+    const Task& task = graph.tasks[id];
     const std::size_t of = owner[task.operation];
     if (of == kNotCaptured) {
       if (task.kind == Kind::kPython || task.kind == Kind::kOperation) {
@@ -180,4 +177,4 @@ UnchangedStep unchanged_step(const Graph& graph, const CapturedStep& step, const
   return unchanged;
 }
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

@@ -14,7 +14,7 @@
 #include "step/changes/host_time.h"
 #include "step/graph/graph.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 /// An operation alone.
 struct AloneTime {
@@ -34,17 +34,17 @@ double page_fault_ns(const protocol::CapturedStep& step, std::size_t i);
 
 /// The tasks of a step's graph by captured operation, and the Python before each.
 struct Places {
-  std::vector<std::vector<graph::TaskId>> tasks;   ///< on the host and on devices
-  std::vector<std::vector<graph::TaskId>> python;  ///< between the operation before and this one, on its thread
-  std::vector<double> ns;                          ///< of `tasks`: on devices where there are any, else on hosts
-  std::vector<double> launch_ns;                   ///< of `tasks` on hosts, where there are some on devices; else 0
+  std::vector<std::vector<TaskId>> tasks;   ///< on the host and on devices
+  std::vector<std::vector<TaskId>> python;  ///< between the operation before and this one, on its thread
+  std::vector<double> ns;                   ///< of `tasks`: on devices where there are any, else on hosts
+  std::vector<double> launch_ns;            ///< of `tasks` on hosts, where there are some on devices; else 0
   std::vector<double> python_ns;
   /// `ns` without page faults, which depend on what memory is free where the operation runs: a time alone has none.
   std::vector<double> computing_ns;
 };
 
 /// Finds the operations of `step` in the graph, which was recorded of the same step.
-Places places_of(const graph::Graph& graph, const protocol::CapturedStep& step);
+Places places_of(const Graph& graph, const protocol::CapturedStep& step);
 
 /// The time in the step, without page faults, over the time alone: of operations of each name, and of all. Without
 /// those that other processes disturbed.
@@ -77,7 +77,7 @@ struct LaunchTimes {
 
 /// The unchanged step. `graph` and `step` belong to the caller and outlive it.
 struct UnchangedStep {
-  const graph::Graph& graph;
+  const Graph& graph;
   const protocol::CapturedStep& step;
   Places places;
   Ratios ratios;
@@ -87,6 +87,6 @@ struct UnchangedStep {
 };
 
 /// Finds the operations of `step` in the graph, which was recorded of the same step.
-UnchangedStep unchanged_step(const graph::Graph& graph, const protocol::CapturedStep& step, const TimeAlone& alone);
+UnchangedStep unchanged_step(const Graph& graph, const protocol::CapturedStep& step, const TimeAlone& alone);
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

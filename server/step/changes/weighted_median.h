@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 
 /// Of (value, weight); 0 of none.
 inline double weighted_median(std::vector<std::pair<double, double>> values) {
@@ -24,4 +24,4 @@ inline double weighted_median(std::vector<std::pair<double, double>> values) {
   return 0;
 }
 
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

@@ -6,7 +6,7 @@
 #include <string>
 #include <unordered_map>
 
-namespace ridgeline::graph {
+namespace ridgeline::step {
 
 namespace {
 
@@ -132,4 +132,4 @@ Graph with_priority(Graph graph, const Selection& tasks, std::int32_t priority) 
   return graph;
 }
 
-}  // namespace ridgeline::graph
+}  // namespace ridgeline::step

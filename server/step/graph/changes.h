@@ -10,7 +10,7 @@
 
 #include "step/graph/graph.h"
 
-namespace ridgeline::graph {
+namespace ridgeline::step {
 
 /// Ascending.
 using Selection = std::vector<TaskId>;
@@ -51,4 +51,4 @@ Graph moved(Graph graph, const Selection& tasks, std::uint16_t resource);
 
 Graph with_priority(Graph graph, const Selection& tasks, std::int32_t priority);
 
-}  // namespace ridgeline::graph
+}  // namespace ridgeline::step

@@ -20,7 +20,7 @@
 #include "analysis/device/device_timeline.h"
 #include "step/graph/host_spans.h"
 
-namespace ridgeline::graph {
+namespace ridgeline::step {
 
 namespace {
 
@@ -567,4 +567,4 @@ Graph graph_of_iteration(const Recording& recording, const analysis::SourceScope
   return Builder(recording, scope, 0, iteration).run();
 }
 
-}  // namespace ridgeline::graph
+}  // namespace ridgeline::step

@@ -11,7 +11,7 @@
 #include "protocol/recording.h"
 #include "step/graph/graph.h"
 
-namespace ridgeline::graph {
+namespace ridgeline::step {
 
 /// The iteration of the recording whose duration is the median of those that the profile uses. `bare_ns` is the
 /// iteration without recording; 0: as recorded. Durations on the host are without the cost of recording, in proportion
@@ -24,4 +24,4 @@ Graph graph_of(const recording::Recording& recording, const analysis::SourceScop
 Graph graph_of_iteration(const recording::Recording& recording, const analysis::SourceScope& scope,
                          std::size_t iteration);
 
-}  // namespace ridgeline::graph
+}  // namespace ridgeline::step

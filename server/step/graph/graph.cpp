@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ridgeline::graph {
+namespace ridgeline::step {
 
 TaskId insert_after(Graph& graph, TaskId after, Task task) {
   const auto id = static_cast<TaskId>(graph.tasks.size());
@@ -22,4 +22,4 @@ std::uint32_t name_index(Graph& graph, const std::string& name) {
   return static_cast<std::uint32_t>(found - graph.names.begin());
 }
 
-}  // namespace ridgeline::graph
+}  // namespace ridgeline::step

@@ -9,7 +9,7 @@
 
 #include "analysis/values/profile.h"
 
-namespace ridgeline::graph {
+namespace ridgeline::step {
 
 using TaskId = std::uint32_t;
 inline constexpr TaskId kNoTask = 0xffffffffU;
@@ -92,4 +92,4 @@ TaskId insert_after(Graph& graph, TaskId after, Task task);
 /// Index of a name, which is appended when it is new. Linear in the names: for few.
 std::uint32_t name_index(Graph& graph, const std::string& name);
 
-}  // namespace ridgeline::graph
+}  // namespace ridgeline::step

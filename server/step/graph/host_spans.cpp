@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-namespace ridgeline::graph {
+namespace ridgeline::step {
 
 namespace {
 
@@ -313,4 +313,4 @@ HostSpans host_spans(const Recording& recording, const std::vector<analysis::Hos
   return spans;
 }
 
-}  // namespace ridgeline::graph
+}  // namespace ridgeline::step

@@ -8,7 +8,7 @@
 #include "protocol/recording.h"
 #include "step/graph/graph.h"
 
-namespace ridgeline::graph {
+namespace ridgeline::step {
 
 /// A part of a thread's time that becomes one task.
 struct HostSpan {
@@ -30,4 +30,4 @@ using HostSpans = std::vector<std::vector<HostSpan>>;
 /// `pieces`: by thread, of the same iteration, which is [begin, end).
 HostSpans host_spans(const recording::Recording& recording, const std::vector<analysis::HostPieces>& pieces);
 
-}  // namespace ridgeline::graph
+}  // namespace ridgeline::step

@@ -6,15 +6,9 @@
 #include <ranges>
 #include <utility>
 
-namespace ridgeline::simulate {
+namespace ridgeline::step {
 
 namespace {
-
-using graph::Graph;
-using graph::kNoTask;
-using graph::Resource;
-using graph::Task;
-using graph::TaskId;
 
 TaskId last_task(const Graph& graph, const Schedule& schedule) {
   if (graph.end != kNoTask || graph.tasks.empty()) {
@@ -33,7 +27,7 @@ struct Incoming {
   std::vector<std::uint32_t> dependencies;
 
   explicit Incoming(const Graph& graph) : first(graph.tasks.size() + 1), dependencies(graph.dependencies.size()) {
-    for (const graph::Dependency& dependency : graph.dependencies) {
+    for (const Dependency& dependency : graph.dependencies) {
       ++first[dependency.to + 1];
     }
     std::partial_sum(first.begin(), first.end(), first.begin());
@@ -94,7 +88,7 @@ std::vector<std::int64_t> slack(const Graph& graph, const Schedule& schedule) {
     }
     const std::int64_t latest_start = latest[id] - (schedule.end[id] - schedule.start[id]);
     for (std::uint32_t i = incoming.first[id]; i < incoming.first[id + 1]; ++i) {
-      const graph::Dependency& dependency = graph.dependencies[incoming.dependencies[i]];
+      const Dependency& dependency = graph.dependencies[incoming.dependencies[i]];
       bound(dependency.from, latest_start - dependency.lag_ns);
     }
     if (before[id] != kNoTask) {
@@ -161,7 +155,7 @@ MemoryPeak memory_peak(const Graph& graph, const Schedule& schedule) {
   };
   std::vector<Change> changes;
   changes.reserve(graph.memory.size());
-  for (const graph::MemoryChange& change : graph.memory) {
+  for (const MemoryChange& change : graph.memory) {
     const auto start = static_cast<double>(schedule.start[change.task]);
     const auto length = static_cast<double>(schedule.end[change.task]) - start;
     changes.push_back({start + length * static_cast<double>(change.at), change.bytes});
@@ -178,4 +172,4 @@ MemoryPeak memory_peak(const Graph& graph, const Schedule& schedule) {
   return peak;
 }
 
-}  // namespace ridgeline::simulate
+}  // namespace ridgeline::step

@@ -7,15 +7,9 @@
 #include <tuple>
 #include <utility>
 
-namespace ridgeline::simulate {
+namespace ridgeline::step {
 
 namespace {
-
-using graph::Graph;
-using graph::kNoTask;
-using graph::Resource;
-using graph::Task;
-using graph::TaskId;
 
 /// The dependencies by the task that they start from: those of task t are [first[t], first[t + 1]).
 struct Outgoing {
@@ -27,14 +21,14 @@ struct Outgoing {
   std::vector<Edge> edges;
 
   explicit Outgoing(const Graph& graph) : first(graph.tasks.size() + 1), edges(graph.dependencies.size()) {
-    for (const graph::Dependency& dependency : graph.dependencies) {
+    for (const Dependency& dependency : graph.dependencies) {
       ++first[dependency.from + 1];
     }
     for (std::size_t i = 1; i < first.size(); ++i) {
       first[i] += first[i - 1];
     }
     std::vector<std::uint32_t> at(first.begin(), first.end() - 1);
-    for (const graph::Dependency& dependency : graph.dependencies) {
+    for (const Dependency& dependency : graph.dependencies) {
       edges[at[dependency.from]++] = {dependency.to, dependency.lag_ns};
     }
   }
@@ -58,7 +52,7 @@ base::Result<void> check(const Graph& graph) {
     }
     sum += static_cast<double>(task.duration_ns) + static_cast<double>(task.gap_ns);
   }
-  for (const graph::Dependency& dependency : graph.dependencies) {
+  for (const Dependency& dependency : graph.dependencies) {
     if (dependency.from >= count || dependency.to >= count || dependency.lag_ns < 0) {
       return base::error("a dependency names a task that the graph does not have, or has a negative lag");
     }
@@ -82,7 +76,7 @@ class Simulation {
     schedule_.end.resize(count);
     schedule_.cause.resize(count, kNoTask);
     schedule_.order.reserve(count);
-    for (const graph::Dependency& dependency : graph.dependencies) {
+    for (const Dependency& dependency : graph.dependencies) {
       ++waits_for_[dependency.to];
     }
     for (const Task& task : graph.tasks) {
@@ -328,4 +322,4 @@ base::Result<Schedule> simulate(const Graph& graph) {
   return Simulation(graph).run();
 }
 
-}  // namespace ridgeline::simulate
+}  // namespace ridgeline::step

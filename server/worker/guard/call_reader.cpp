@@ -20,7 +20,7 @@
 #include <filesystem>
 #include <memory>
 
-namespace ridgeline::guard {
+namespace ridgeline::worker {
 
 namespace {
 
@@ -290,4 +290,4 @@ std::optional<Address> read_address(const seccomp_notif& notification, const Sys
   return canonical ? std::optional(Address{*canonical, true, false}) : std::nullopt;
 }
 
-}  // namespace ridgeline::guard
+}  // namespace ridgeline::worker

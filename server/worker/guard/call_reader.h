@@ -11,7 +11,7 @@
 #include "worker/guard/system_calls.h"
 #include "worker/guard/write_rules.h"
 
-namespace ridgeline::guard {
+namespace ridgeline::worker {
 
 /// Where a path leads: absolute, its folder without symbolic links, the last part as well where `follows`. Nothing
 /// where links lead in a circle. "/proc/self" is that of `process`; `from` is absolute and without links.
@@ -32,4 +32,4 @@ struct Address {
 /// The address that a call names; nothing where it names none. `is_near` is as known of the address alone.
 std::optional<Address> read_address(const seccomp_notif& notification, const SystemCall& call);
 
-}  // namespace ridgeline::guard
+}  // namespace ridgeline::worker

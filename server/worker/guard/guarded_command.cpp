@@ -34,7 +34,7 @@
 #include "worker/guard/places.h"
 #include "worker/guard/report.h"
 
-namespace ridgeline::guard {
+namespace ridgeline::worker {
 
 namespace {
 
@@ -423,4 +423,4 @@ int run_guarded(const std::vector<std::string>& command, const std::string& fold
   return code;
 }
 
-}  // namespace ridgeline::guard
+}  // namespace ridgeline::worker

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace ridgeline::guard {
+namespace ridgeline::worker {
 
 /// The file below the folder of run_guarded() with the report.
 inline constexpr const char* kReportFile = "guard.json";
@@ -19,4 +19,4 @@ inline constexpr const char* kReportFile = "guard.json";
 /// has no other threads and children. It ends with the process that started us.
 int run_guarded(const std::vector<std::string>& command, const std::string& folder);
 
-}  // namespace ridgeline::guard
+}  // namespace ridgeline::worker

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <system_error>
 
-namespace ridgeline::guard {
+namespace ridgeline::worker {
 
 namespace {
 
@@ -98,4 +98,4 @@ bool restrict_writes(const Places& places) {
   return restricted;
 }
 
-}  // namespace ridgeline::guard
+}  // namespace ridgeline::worker

@@ -3,10 +3,10 @@
 
 #include "worker/guard/write_rules.h"
 
-namespace ridgeline::guard {
+namespace ridgeline::worker {
 
 /// For the calling thread and what it starts: nothing is written but in the places and to devices. Call after
 /// PR_SET_NO_NEW_PRIVS. Does as much as the kernel can, nothing where it has no Landlock; whether it did.
 bool restrict_writes(const Places& places);
 
-}  // namespace ridgeline::guard
+}  // namespace ridgeline::worker

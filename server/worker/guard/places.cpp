@@ -7,7 +7,7 @@
 
 #include "base/path.h"
 
-namespace ridgeline::guard {
+namespace ridgeline::worker {
 
 namespace {
 
@@ -76,4 +76,4 @@ Places places_with(const std::string& temporary) {
   return places;
 }
 
-}  // namespace ridgeline::guard
+}  // namespace ridgeline::worker

@@ -5,10 +5,10 @@
 
 #include "worker/guard/write_rules.h"
 
-namespace ridgeline::guard {
+namespace ridgeline::worker {
 
 /// `temporary`, shared memory but what is in it now, /proc, and the user's caches, as the environment names them.
 /// A cache that contains the home folder or the working folder is none.
 Places places_with(const std::string& temporary);
 
-}  // namespace ridgeline::guard
+}  // namespace ridgeline::worker

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace ridgeline::guard {
+namespace ridgeline::worker {
 
 using nlohmann::json;
 
@@ -27,4 +27,4 @@ std::optional<Report> parse_report(const std::string& text) {
   return Report{member("unavailable"), member("endedAt"), member("call"), member("refused"), member("connection")};
 }
 
-}  // namespace ridgeline::guard
+}  // namespace ridgeline::worker

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-namespace ridgeline::guard {
+namespace ridgeline::worker {
 
 struct Report {
   std::string unavailable{};  ///< why the kernel cannot guard a command: it was not started. Else empty
@@ -19,4 +19,4 @@ std::string report_text(const Report& report);
 /// Nothing where the text is no report.
 std::optional<Report> parse_report(const std::string& text);
 
-}  // namespace ridgeline::guard
+}  // namespace ridgeline::worker

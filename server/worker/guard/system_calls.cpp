@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace ridgeline::guard {
+namespace ridgeline::worker {
 
 namespace {
 
@@ -191,4 +191,4 @@ std::vector<sock_filter> notifying_filter() {
   return text.take();
 }
 
-}  // namespace ridgeline::guard
+}  // namespace ridgeline::worker

@@ -9,7 +9,7 @@
 
 #include "worker/guard/write_rules.h"
 
-namespace ridgeline::guard {
+namespace ridgeline::worker {
 
 inline constexpr int kNone = -1;
 
@@ -45,4 +45,4 @@ const SystemCall* system_call(int number);
 /// unseen does not exist; everything else is allowed.
 std::vector<sock_filter> notifying_filter();
 
-}  // namespace ridgeline::guard
+}  // namespace ridgeline::worker

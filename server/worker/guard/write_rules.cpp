@@ -6,7 +6,7 @@
 
 #include "base/path.h"
 
-namespace ridgeline::guard {
+namespace ridgeline::worker {
 
 namespace {
 
@@ -93,4 +93,4 @@ Verdict judge(std::span<const Attempt> attempts, const Places& places) {
   return worst;
 }
 
-}  // namespace ridgeline::guard
+}  // namespace ridgeline::worker

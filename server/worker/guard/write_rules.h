@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace ridgeline::guard {
+namespace ridgeline::worker {
 
 enum class Change {
   kOpen,     ///< for writing, or so that it is made or emptied: `open_flags` say how
@@ -47,4 +47,4 @@ enum class Verdict {
 /// What one system call attempts: nothing is written where any part of it fails anyway.
 Verdict judge(std::span<const Attempt> attempts, const Places& places);
 
-}  // namespace ridgeline::guard
+}  // namespace ridgeline::worker

@@ -10,7 +10,7 @@
 #include "editor/costliest.h"
 #include "report/labels.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 namespace {
 
 using ::testing::HasSubstr;
@@ -58,9 +58,9 @@ analysis::Profile net_profile() {
 }
 
 /// `comparison` is with the profile before, and may be null.
-std::shared_ptr<Entry> net_entry(std::shared_ptr<const compare::Comparison> comparison,
+std::shared_ptr<Entry> net_entry(std::shared_ptr<const analysis::Comparison> comparison,
                                  analysis::Profile profile = net_profile()) {
-  profiling::MadeProfile made;
+  app::MadeProfile made;
   made.profile = std::move(profile);
   made.sources = {{kNetPath, kNetText}};
   auto entry = std::make_shared<Entry>();
@@ -71,10 +71,10 @@ std::shared_ptr<Entry> net_entry(std::shared_ptr<const compare::Comparison> comp
 }
 
 /// What the hover over a line of kNetText says.
-std::string hover_of(std::uint32_t number, std::shared_ptr<const compare::Comparison> comparison = nullptr,
+std::string hover_of(std::uint32_t number, std::shared_ptr<const analysis::Comparison> comparison = nullptr,
                      analysis::Profile profile = net_profile()) {
   const auto entry = net_entry(std::move(comparison), std::move(profile));
-  Snapshot snapshot{{{"file:///project/net.py", "python", 1, kNetText}, kNetPath, session::PositionEncoding::kUtf8},
+  Snapshot snapshot{{{"file:///project/net.py", "python", 1, kNetText}, kNetPath, lsp::PositionEncoding::kUtf8},
                     std::make_shared<const SourceFacts>(),
                     std::make_shared<const Settings>(),
                     {}};
@@ -85,13 +85,13 @@ std::string hover_of(std::uint32_t number, std::shared_ptr<const compare::Compar
   return found ? found->contents.value.markup() : "";
 }
 
-std::shared_ptr<const compare::Comparison> comparison_of(std::uint32_t number, const compare::TimeChange& time) {
-  compare::LineChange change;
+std::shared_ptr<const analysis::Comparison> comparison_of(std::uint32_t number, const analysis::TimeChange& time) {
+  analysis::LineChange change;
   change.after = {"net.py", number};
   change.time = time;
-  compare::Comparison comparison;
+  analysis::Comparison comparison;
   comparison.lines = {change};
-  return std::make_shared<const compare::Comparison>(std::move(comparison));
+  return std::make_shared<const analysis::Comparison>(std::move(comparison));
 }
 
 TEST(Hover, NamesAModuleOnEachLineThatCallsItWithItsPart) {
@@ -124,7 +124,7 @@ TEST(Hover, LeadsOnToTheModulesInsideOfASingleCall) {
 }
 
 TEST(Hover, SaysWhatALineDiffersByFromTheProfileBefore) {
-  const compare::TimeChange slower{50, 61, 0.22, compare::Bounds{0.18, 0.26}, compare::Outcome::kDiffers};
+  const analysis::TimeChange slower{50, 61, 0.22, analysis::Bounds{0.18, 0.26}, analysis::Outcome::kDiffers};
   EXPECT_THAT(hover_of(1, comparison_of(1, slower)),
               HasSubstr("22 % slower than in the profile before: 61.0 ms, was 50.0 ms"));
   EXPECT_THAT(hover_of(2, comparison_of(1, slower)), Not(HasSubstr("the profile before"))) << "another line";
@@ -132,7 +132,7 @@ TEST(Hover, SaysWhatALineDiffersByFromTheProfileBefore) {
 }
 
 TEST(Costliest, SaysWhatALineDiffersByFromTheProfileBefore) {
-  const compare::TimeChange slower{50, 61, 0.22, compare::Bounds{0.18, 0.26}, compare::Outcome::kDiffers};
+  const analysis::TimeChange slower{50, 61, 0.22, analysis::Bounds{0.18, 0.26}, analysis::Outcome::kDiffers};
   const auto uri_of = [](const std::string& path) { return "file://" + path; };
   const auto found = costliest_json(*net_entry(comparison_of(1, slower)), uri_of);
   const protocol::Json change = {{"part", 0.22},
@@ -145,11 +145,11 @@ TEST(Costliest, SaysWhatALineDiffersByFromTheProfileBefore) {
 }
 
 TEST(Hover, TheChangeOfALineHasALabelForAColumn) {
-  const compare::Bounds bounds{-0.9, 40};
-  EXPECT_EQ(report::line_change_label({50, 61, 0.22, bounds, compare::Outcome::kDiffers}), "+22 %");
-  EXPECT_EQ(report::line_change_label({61, 50, -0.18, bounds, compare::Outcome::kDiffers}), "−18 %");
-  EXPECT_EQ(report::line_change_label({1, 31, 30, bounds, compare::Outcome::kDiffers}), "31×");
-  EXPECT_EQ(report::line_change_label({50, 61, 0.22, bounds, compare::Outcome::kUndecided}), "");
+  const analysis::Bounds bounds{-0.9, 40};
+  EXPECT_EQ(report::line_change_label({50, 61, 0.22, bounds, analysis::Outcome::kDiffers}), "+22 %");
+  EXPECT_EQ(report::line_change_label({61, 50, -0.18, bounds, analysis::Outcome::kDiffers}), "−18 %");
+  EXPECT_EQ(report::line_change_label({1, 31, 30, bounds, analysis::Outcome::kDiffers}), "31×");
+  EXPECT_EQ(report::line_change_label({50, 61, 0.22, bounds, analysis::Outcome::kUndecided}), "");
 }
 
 TEST(Hover, SaysWhatTheStepGainsFromALineThatIsTwiceAsFast) {
@@ -158,13 +158,13 @@ TEST(Hover, SaysWhatTheStepGainsFromALineThatIsTwiceAsFast) {
 }
 
 TEST(Hover, SaysNothingOfADifferenceWithinTheNoise) {
-  for (const compare::Outcome outcome : {compare::Outcome::kNoDifference, compare::Outcome::kUndecided}) {
-    const compare::TimeChange time{60, 61, 0.017, compare::Bounds{-0.02, 0.05}, outcome};
+  for (const analysis::Outcome outcome : {analysis::Outcome::kNoDifference, analysis::Outcome::kUndecided}) {
+    const analysis::TimeChange time{60, 61, 0.017, analysis::Bounds{-0.02, 0.05}, outcome};
     EXPECT_THAT(hover_of(1, comparison_of(1, time)), Not(HasSubstr("the profile before")));
   }
-  const compare::TimeChange added{0, 61, 0, std::nullopt, compare::Outcome::kDiffers};
+  const analysis::TimeChange added{0, 61, 0, std::nullopt, analysis::Outcome::kDiffers};
   EXPECT_THAT(hover_of(1, comparison_of(1, added)), Not(HasSubstr("the profile before"))) << "there is no ratio";
 }
 
 }  // namespace
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

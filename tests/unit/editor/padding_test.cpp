@@ -9,7 +9,7 @@
 #include "editor/code_action.h"
 #include "editor/diagnostics.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 namespace {
 
 using ::testing::HasSubstr;
@@ -20,7 +20,7 @@ constexpr const char* kText =
     "self.up = nn.Linear(64, 63)\nself.down = nn.Linear(63, 8)\nx = self.up(x)\nx = self.down(x)\n";
 
 Snapshot snapshot_of(const std::string& text) {
-  profiling::MadeProfile made;
+  app::MadeProfile made;
   made.profile.project_root = "/project";
   made.profile.entry_path = kPath;
   made.profile.batch_size = 8;
@@ -39,7 +39,7 @@ Snapshot snapshot_of(const std::string& text) {
   facts.parsed = true;
   Settings settings;
   settings.advice.fill(true);
-  Snapshot snapshot{{{"file:///project/net.py", "python", 1, text}, kPath, session::PositionEncoding::kUtf8},
+  Snapshot snapshot{{{"file:///project/net.py", "python", 1, text}, kPath, lsp::PositionEncoding::kUtf8},
                     std::make_shared<const SourceFacts>(std::move(facts)),
                     std::make_shared<const Settings>(settings),
                     {}};
@@ -78,4 +78,4 @@ TEST(PaddingInTheEditor, IsADiagnosticAtTheCall) {
 }
 
 }  // namespace
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

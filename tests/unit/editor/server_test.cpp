@@ -12,14 +12,14 @@
 #include "tests/unit/lsp/session/fake_client.h"
 #include "tests/unit/source/adversarial.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 namespace {
 
 using protocol::Json;
 
 /// The pause after a change, and the session's end, fall into one turn of the loop.
 TEST(Server, MayLoseASessionWhoseTimerHasExpired) {
-  session::testing::FakeClient client;
+  lsp::testing::FakeClient client;
   Server server(client.loop);
   client.service = server.service();
   client.initialize();
@@ -73,7 +73,7 @@ struct Opened {
   }
   int ask_for_lenses() { return begin("textDocument/codeLens", {{"textDocument", {{"uri", kUri}}}}); }
 
-  session::testing::FakeClient client;
+  lsp::testing::FakeClient client;
   Server server{client.loop};
   int version = 1;
 };
@@ -112,4 +112,4 @@ TEST(Server, GivesUpARequestAboutATextThatNeverRests) {
 }
 
 }  // namespace
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

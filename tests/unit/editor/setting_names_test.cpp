@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 namespace {
 
 TEST(SettingNames, StandInPlaceOfOptions) {
@@ -27,4 +27,4 @@ TEST(SettingNames, LeaveWhatTheUsersCodeSays) {
 }
 
 }  // namespace
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

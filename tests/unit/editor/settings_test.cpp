@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 namespace {
 
 using protocol::Json;
@@ -73,7 +73,7 @@ TEST(Settings, AreRead) {
   EXPECT_EQ(settings.inlay_hint_format, report::LabelFormat::kMemory);
   EXPECT_FALSE(settings.advice[static_cast<std::size_t>(analysis::AdviceKind::kHotLine)]);
   EXPECT_TRUE(settings.advice[static_cast<std::size_t>(analysis::AdviceKind::kWillNotFit)]);
-  const profiling::ProfileRequest request = settings.request("/project/entry.py");
+  const app::ProfileRequest request = settings.request("/project/entry.py");
   EXPECT_EQ(request.entry, "/project/entry.py");
   EXPECT_EQ(request.time_budget_seconds, 2.5);
   EXPECT_EQ(request.time_limit.count(), 60);
@@ -113,4 +113,4 @@ TEST(Settings, OfAnotherShapeAreNone) {
 }
 
 }  // namespace
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 namespace {
 
 /// Holds the thread until release() is called, so that what is added meanwhile waits for its turn.
@@ -76,4 +76,4 @@ TEST(SourceThread, EndsThoughWorkNeverDoes) {
 }
 
 }  // namespace
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -10,20 +10,20 @@
 
 #include "editor/batch_size.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 namespace {
 
 constexpr const char* kEntry =
     "def model_provider():\n    return Net()\n\n\ndef input_provider(batch_size=32):\n    return ()\n\n\n"
     "def iteration_provider(model):\n    return print\n";
 
-session::Document document(const std::string& text) {
-  return {{"file:///entry.py", "python", 1, text}, "/entry.py", session::PositionEncoding::kUtf8};
+lsp::Document document(const std::string& text) {
+  return {{"file:///entry.py", "python", 1, text}, "/entry.py", lsp::PositionEncoding::kUtf8};
 }
 
 /// A view and what it needs; ready() waits until the text has been read.
 struct Viewed {
-  explicit Viewed(session::Document& document) : view(document, thread, 1, loop, [] {}) {}
+  explicit Viewed(lsp::Document& document) : view(document, thread, 1, loop, [] {}) {}
 
   const SourceView& ready() {
     loop.restart();
@@ -52,7 +52,7 @@ struct Viewed {
   SourceView view;
 };
 
-void expect_same_text(Viewed& viewed, const session::Document& document) {
+void expect_same_text(Viewed& viewed, const lsp::Document& document) {
   const LineView lines = viewed.lines(document.bytes());
   ASSERT_EQ(lines.current.size(), document.text().line_count());
   for (std::size_t line = 0; line < lines.current.size(); ++line) {
@@ -65,7 +65,7 @@ protocol::TextDocumentContentChange change(std::uint32_t line, std::uint32_t fro
 }
 
 TEST(SourceView, FollowsOneEdit) {
-  session::Document open = document(kEntry);
+  lsp::Document open = document(kEntry);
   Viewed viewed(open);
   EXPECT_EQ(batch_size_in_code(*viewed.ready().facts()->entry_point), 32);
   const std::vector changes = {change(4, 30, 32, "128")};
@@ -74,10 +74,10 @@ TEST(SourceView, FollowsOneEdit) {
 }
 
 TEST(SourceView, FollowsSeveralEditsAtOnce) {
-  session::Document open = document(kEntry);
+  lsp::Document open = document(kEntry);
   Viewed viewed(open);
   const std::vector changes = {change(4, 30, 32, "7"), change(0, 0, 0, "# äöü 😀\n"), change(5, 30, 31, "64")};
-  const session::AppliedChanges applied = open.change(2, changes);
+  const lsp::AppliedChanges applied = open.change(2, changes);
   EXPECT_EQ(applied.error, std::nullopt);
   viewed.view.changed(applied.edits);
   expect_same_text(viewed, open);
@@ -86,7 +86,7 @@ TEST(SourceView, FollowsSeveralEditsAtOnce) {
 
 TEST(SourceView, AlwaysHasTheDocumentsText) {
   std::mt19937 random(1);
-  session::Document open = document(kEntry);
+  lsp::Document open = document(kEntry);
   Viewed viewed(open);
   const std::vector<std::string> pieces = {"", "x", "\n", "ä", "😀", "def ", "(", "\"\"\"", "    "};
   for (int version = 2; version < 300; ++version) {
@@ -105,7 +105,7 @@ TEST(SourceView, AlwaysHasTheDocumentsText) {
 }
 
 TEST(SourceView, AnswersOnlyAboutTheTextAsItIs) {
-  session::Document open = document("f(x)\n");
+  lsp::Document open = document("f(x)\n");
   Viewed viewed(open);
   viewed.ready();
   int old_answers = 0;
@@ -126,7 +126,7 @@ TEST(SourceView, AnswersOnlyAboutTheTextAsItIs) {
 }
 
 TEST(SourceView, SaysThatATextIsTooLarge) {
-  session::Document open = document(std::string(source::kMaxTextBytes + 1, '#'));
+  lsp::Document open = document(std::string(source::kMaxTextBytes + 1, '#'));
   Viewed viewed(open);
   EXPECT_FALSE(viewed.ready().facts()->parsed);
   const std::vector<protocol::TextDocumentContentChange> whole = {{std::nullopt, kEntry}};
@@ -147,7 +147,7 @@ TEST(LineView, GoesBothWays) {
 }
 
 TEST(BatchSizeEdit, TouchesOnlyTheLiteral) {
-  session::Document open = document(kEntry);
+  lsp::Document open = document(kEntry);
   Viewed viewed(open);
   const SourceView& view = viewed.ready();
   const auto edit = batch_size_edit(open, *view.facts(), 96);
@@ -165,7 +165,7 @@ TEST(BatchSizeEdit, TouchesOnlyTheLiteral) {
 TEST(BatchSizeEdit, SaysWhyThereIsNone) {
   for (const char* text :
        {"x = 3\n", "def input_provider(batch_size=SIZE):\n    pass\n", "def input_provider(x):\n  pass\n"}) {
-    session::Document open = document(text);
+    lsp::Document open = document(text);
     const auto edit = batch_size_edit(open, *Viewed(open).ready().facts(), 8);
     ASSERT_FALSE(edit.has_value()) << text;
     EXPECT_NE(edit.error().message(), "") << text;
@@ -173,4 +173,4 @@ TEST(BatchSizeEdit, SaysWhyThereIsNone) {
 }
 
 }  // namespace
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -12,7 +12,7 @@
 #include "analysis/prediction/answers.h"
 #include "source/source_tree.h"
 
-namespace ridgeline::methods {
+namespace ridgeline::editor {
 namespace {
 
 using std::chrono::milliseconds;
@@ -129,7 +129,7 @@ struct Settled {
   std::uint64_t available = 1'000'000;
 
   explicit Settled(double slowness = 1) {
-    profiling::MadeProfile made;
+    app::MadeProfile made;
     analysis::Profile& profile = made.profile;
     profile.id = "profile";
     profile.batch_size = 8;
@@ -241,4 +241,4 @@ TEST(DecideTrial, IsOfTheCodeThatWasProfiled) {
 }
 
 }  // namespace
-}  // namespace ridgeline::methods
+}  // namespace ridgeline::editor

@@ -9,7 +9,7 @@
 #include "ingest/read_trace.h"
 #include "tests/unit/ingest/trace_text.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 namespace {
 
 using testing::bytes_of;
@@ -255,4 +255,4 @@ TEST(DamagedTrace, NamesFilesThatAreNoTraces) {
 }
 
 }  // namespace
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -10,7 +10,7 @@
 #include "ingest/import_error.h"
 #include "tests/unit/ingest/trace_text.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 namespace {
 
 using ::testing::AllOf;
@@ -260,4 +260,4 @@ TEST(FoundSteps, AreNamedAsInRun) {
 }
 
 }  // namespace
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -10,7 +10,7 @@
 #include "ingest/import_error.h"
 #include "tests/unit/ingest/trace_text.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 namespace {
 
 using analysis::LineCost;
@@ -435,4 +435,4 @@ TEST(ImportTrace, CountsFunctionsThatAreTooDeepForTheDeepestOneToldApart) {
 }
 
 }  // namespace
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

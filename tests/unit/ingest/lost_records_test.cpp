@@ -9,7 +9,7 @@
 #include "tests/unit/ingest/sqlite_report.h"
 #include "tests/unit/ingest/trace_text.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 namespace {
 
 using ::testing::Contains;
@@ -149,4 +149,4 @@ TEST(LostRecords, AGraphOfWhichNothingWasRecordedIsNoIdleTime) {
 }
 
 }  // namespace
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

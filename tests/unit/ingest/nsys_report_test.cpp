@@ -11,7 +11,7 @@
 #include "ingest/import_error.h"
 #include "tests/unit/ingest/sqlite_report.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 namespace {
 
 using analysis::Phase;
@@ -404,4 +404,4 @@ TEST(NsysReport, WritesTextsThatAreNoUtf8) {
 }
 
 }  // namespace
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 namespace {
 
 TEST(NsysText, TakesOperationsApart) {
@@ -57,4 +57,4 @@ TEST(NsysText, NamesCopiesAsTorchDoes) {
 }
 
 }  // namespace
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

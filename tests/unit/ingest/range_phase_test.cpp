@@ -6,7 +6,7 @@
 #include "ingest/nsys_text.h"
 #include "ingest/range_words.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 namespace {
 
 RangePhase phase_of(std::string_view name) {
@@ -53,4 +53,4 @@ TEST(RangePhase, KnowsStepsByTheirWords) {
 }
 
 }  // namespace
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

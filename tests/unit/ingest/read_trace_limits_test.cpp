@@ -9,7 +9,7 @@
 #include "tests/unit/ingest/trace_text.h"
 #include "tests/unit/rounds.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 namespace {
 
 using ::testing::AllOf;
@@ -124,4 +124,4 @@ TEST(ReadTrace, KeepsSoManyThreads) {
 }
 
 }  // namespace
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

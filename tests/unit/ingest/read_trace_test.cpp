@@ -9,7 +9,7 @@
 #include "ingest/trace_number.h"
 #include "tests/unit/ingest/trace_text.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 namespace {
 
 using testing::bytes_of;
@@ -180,4 +180,4 @@ TEST(ReadTrace, RefusesGzipOfWhichNothingIsWhole) {
 }
 
 }  // namespace
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -7,7 +7,7 @@
 
 #include "operations/device/operation_work.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 namespace {
 
 TEST(RecordedKey, IsThatOfTheOperation) {
@@ -41,8 +41,8 @@ TEST(RecordedKey, OfAViewIsThatOfTheOperation) {
   EXPECT_EQ(
       recorded_key("aten::transpose", {"[[8,16],[],[]]", R"(["float","Scalar","Scalar"])", "", R"(["","0","1"])"}),
       R"(["aten::transpose.int",["t:float32:8,16:16,1:cuda",0,1],{}])");
-  EXPECT_EQ(hardware::work_of(*recorded_key("aten::detach", {"[[8]]", R"(["float"])"}))->kind,
-            hardware::OperationKind::kView);
+  EXPECT_EQ(operations::work_of(*recorded_key("aten::detach", {"[[8]]", R"(["float"])"}))->kind,
+            operations::OperationKind::kView);
 }
 
 /// An input of 2 × 3 × 8 × 8 and 5 filters of 3 × 3 with padding: 2 · 2 · 5 · 64 · 27 operations.
@@ -61,7 +61,7 @@ TEST(RecordedKey, OfCudnnAndMiopenIsThatOfAten) {
             R"(["aten::convolution.default",["t:float32:2,3,8,8:192,64,8,1:cuda","t:float32:5,3,3,3:27,9,3,1:cuda",)"
             R"(null,[1,1],[1,1],[1,1],false,[0,0],1],{}])");
   EXPECT_EQ(of_miopen, of_cudnn);
-  EXPECT_EQ(hardware::work_of(of_cudnn)->flops, 2.0 * 2 * 5 * 64 * 27);
+  EXPECT_EQ(operations::work_of(of_cudnn)->flops, 2.0 * 2 * 5 * 64 * 27);
   const auto backward =
       recorded_key("aten::cudnn_batch_norm_backward",
                    {"[[2,3,8,8],[2,3,4,4],[3],[3],[3],[3],[3],[],[0]]",
@@ -95,4 +95,4 @@ TEST(RecordedKey, OfWhatIsNoShapeIsNone) {
 }
 
 }  // namespace
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

@@ -10,7 +10,7 @@
 #include "ingest/import_error.h"
 #include "tests/unit/ingest/trace_text.h"
 
-namespace ridgeline::imports {
+namespace ridgeline::ingest {
 namespace {
 
 using testing::event;
@@ -147,4 +147,4 @@ TEST(ReadInputs, KeepsInputsWhereTheyAreAskedFor) {
 }
 
 }  // namespace
-}  // namespace ridgeline::imports
+}  // namespace ridgeline::ingest

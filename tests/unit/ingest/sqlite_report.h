@@ -18,7 +18,7 @@
 #include "ingest/import_trace.h"
 #include "ingest/nsys_report.h"
 
-namespace ridgeline::imports::testing {
+namespace ridgeline::ingest::testing {
 
 /// Times are microseconds; those in the file are nanoseconds.
 class Report {
@@ -116,4 +116,4 @@ inline analysis::RunInput import(Report& report, const NsysOptions& options = {}
   return import_trace(read(report.bytes(), options), how);
 }
 
-}  // namespace ridgeline::imports::testing
+}  // namespace ridgeline::ingest::testing

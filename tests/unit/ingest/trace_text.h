@@ -12,7 +12,7 @@
 #include "ingest/import_trace.h"
 #include "ingest/read_trace.h"
 
-namespace ridgeline::imports::testing {
+namespace ridgeline::ingest::testing {
 
 /// A source of the text, `chunk` bytes at a time.
 inline ByteSource bytes_of(std::string text, std::size_t chunk = 7) {
@@ -71,4 +71,4 @@ inline analysis::RunInput import(const std::vector<std::string>& events, std::st
   return import_trace(read_trace(bytes_of(trace_of(events, head))), options);
 }
 
-}  // namespace ridgeline::imports::testing
+}  // namespace ridgeline::ingest::testing

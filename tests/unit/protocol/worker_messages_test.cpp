@@ -211,7 +211,7 @@ TEST(WorkerMessages, BoundDurations) {
 
 TEST(WorkerMessages, ReadAFailureWithItsFrames) {
   const Failure failure = parse_as<Failure>(kFailure);
-  EXPECT_EQ(failure.kind, protocol::FailureKind::kException);
+  EXPECT_EQ(failure.kind, FailureKind::kException);
   EXPECT_EQ(failure.batch_size, 64);
   ASSERT_EQ(failure.frames.size(), 1U);
   EXPECT_EQ(failure.frames[0].file, "a.py");
@@ -454,16 +454,9 @@ TEST(JoinedMessage, IsRefusedWithoutAnyOfItsFields) {
 }
 
 TEST(JoinMessage, HoldsTheSpec) {
-  const json message = json::parse(join_message("/cache/agent.so", {"/project",
-                                                                    7,
-                                                                    true,
-                                                                    2.5,
-                                                                    {"nets"},
-                                                                    {protocol::StepEnd::kLine, "/project/train.py", 12},
-                                                                    {{32, 64}},
-                                                                    1024,
-                                                                    64,
-                                                                    true}));
+  const json message = json::parse(join_message(
+      "/cache/agent.so",
+      {"/project", 7, true, 2.5, {"nets"}, {StepEnd::kLine, "/project/train.py", 12}, {{32, 64}}, 1024, 64, true}));
   EXPECT_EQ(message["type"], "loadAgent");
   EXPECT_EQ(message["path"], "/cache/agent.so");
   const json options = {{"projectRoot", "/project"},

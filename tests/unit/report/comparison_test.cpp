@@ -12,11 +12,11 @@
 namespace ridgeline::report {
 namespace {
 
-using compare::Bounds;
-using compare::MemoryChange;
-using compare::Outcome;
-using compare::Presence;
-using compare::TimeChange;
+using analysis::Bounds;
+using analysis::MemoryChange;
+using analysis::Outcome;
+using analysis::Presence;
+using analysis::TimeChange;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -36,9 +36,9 @@ MemoryChange as_much() { return {kMiB, kMiB, {0, 0}, Outcome::kNoDifference}; }
 MemoryChange about_as_much() { return {kMiB, kMiB, {-2048, 4096}, Outcome::kNoDifference}; }
 MemoryChange unclear() { return {kMiB, 2 * kMiB, {-12.0 * kMiB, 62.0 * kMiB}, Outcome::kUndecided}; }
 
-compare::LineChange compared_line(Presence presence, std::uint32_t before, std::uint32_t after, std::string text,
-                                  std::optional<TimeChange> time) {
-  compare::LineChange change;
+analysis::LineChange compared_line(Presence presence, std::uint32_t before, std::uint32_t after, std::string text,
+                                   std::optional<TimeChange> time) {
+  analysis::LineChange change;
   change.presence = presence;
   if (before > 0) {
     change.before = {"model/net.py", before};
@@ -53,8 +53,8 @@ compare::LineChange compared_line(Presence presence, std::uint32_t before, std::
 }
 
 /// With every outcome, and every way in which a line can correspond to another.
-compare::Comparison full_comparison() {
-  compare::Comparison all;
+analysis::Comparison full_comparison() {
+  analysis::Comparison all;
   all.before = {"before.json", "/project/entry.py", 16, "Some Processor", "2.13.0", 1};
   all.after = {"after.json", "/project/entry.py", 32, "Some Processor", "2.13.0", 1};
   all.margin = 0.05;
@@ -75,8 +75,8 @@ compare::Comparison full_comparison() {
 }
 
 /// Two versions that do not differ.
-compare::Comparison equal_versions() {
-  compare::Comparison all = full_comparison();
+analysis::Comparison equal_versions() {
+  analysis::Comparison all = full_comparison();
   all.before.name = "HEAD~1";
   all.after.name = "HEAD";
   all.before.runs = all.after.runs = 6;
@@ -133,13 +133,13 @@ TEST(Comparison, SaysEachOutcome) {
 }
 
 TEST(Comparison, NamesTheFileThatALineCameFrom) {
-  compare::Comparison moved = full_comparison();
+  analysis::Comparison moved = full_comparison();
   moved.lines[1].before.file = "model/parts.py";
   EXPECT_THAT(comparison_markdown(moved), HasSubstr("| model/net.py:21 moved from model/parts.py:40 "));
 }
 
 TEST(Comparison, FoldsWhatIsTooMuchForAPage) {
-  compare::Comparison many = full_comparison();
+  analysis::Comparison many = full_comparison();
   for (std::uint32_t number = 100; number < 200; ++number) {
     many.lines.push_back(compared_line(Presence::kSame, number, number, "x = f(x)", slower()));
   }
@@ -148,7 +148,7 @@ TEST(Comparison, FoldsWhatIsTooMuchForAPage) {
 }
 
 TEST(Comparison, ShowsTextFromOutsideAsText) {
-  compare::Comparison hostile = full_comparison();
+  analysis::Comparison hostile = full_comparison();
   hostile.after.name = "a|b\x1b[31m\n# <img src=x>";
   hostile.lines[0].after.file = "net\x1b[31m.py";
   hostile.lines[0].after_text = "x\x1b[31m | `y`";

@@ -96,13 +96,13 @@ TEST(Labels, ShowUncertainty) {
 }
 
 TEST(Labels, SayWhatChanged) {
-  using compare::Outcome;
-  const auto time = [](Outcome outcome, std::optional<compare::Bounds> bounds) {
-    return compare::TimeChange{100, 100, 0, bounds, outcome};
+  using analysis::Outcome;
+  const auto time = [](Outcome outcome, std::optional<analysis::Bounds> bounds) {
+    return analysis::TimeChange{100, 100, 0, bounds, outcome};
   };
-  const compare::TimeChange same = time(Outcome::kNoDifference, compare::Bounds{-0.02, 0.02});
-  const compare::TimeChange undecided = time(Outcome::kUndecided, compare::Bounds{-0.05, 0.15});
-  const compare::TimeChange other = time(Outcome::kDiffers, compare::Bounds{-0.3, -0.2});
+  const analysis::TimeChange same = time(Outcome::kNoDifference, analysis::Bounds{-0.02, 0.02});
+  const analysis::TimeChange undecided = time(Outcome::kUndecided, analysis::Bounds{-0.05, 0.15});
+  const analysis::TimeChange other = time(Outcome::kDiffers, analysis::Bounds{-0.3, -0.2});
   const analysis::Profile before = testing::resnet_profile();
   analysis::Profile now = before;
   now.environment.others_used.reset();
@@ -112,7 +112,7 @@ TEST(Labels, SayWhatChanged) {
   now.iteration.ms.value = 0.75 * before.iteration.ms.value;
   EXPECT_EQ(change_label(idle, now, other), "25 % faster (898 ms before)");
   EXPECT_EQ(change_label(idle, now, time(Outcome::kUndecided, std::nullopt)), "not compared: too little was measured");
-  EXPECT_EQ(change_label(idle, now, time(Outcome::kUndecided, compare::Bounds{-0.7, 1.2})),
+  EXPECT_EQ(change_label(idle, now, time(Outcome::kUndecided, analysis::Bounds{-0.7, 1.2})),
             "not compared: the time varies too much");
   now.peak_bytes += before.peak_bytes;
   EXPECT_EQ(change_label(idle, now, same), "no change within the noise, 655 MiB more at the peak");

@@ -14,9 +14,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-estimate::StepOnDevice bound_of(double low_ns) { return {.batch_size = 4, .low_ns = low_ns}; }
+operations::StepOnDevice bound_of(double low_ns) { return {.batch_size = 4, .low_ns = low_ns}; }
 
-estimate::StepOnDevice estimate_of(double ns) {
+operations::StepOnDevice estimate_of(double ns) {
   return {.batch_size = 4, .low_ns = 0.9 * ns, .ns = ns, .high_ns = 1.2 * ns};
 }
 

@@ -21,7 +21,7 @@ std::string history_of(const std::string& name) {
   const auto read = [&file](std::span<char> buffer) {
     return static_cast<std::size_t>(file.read(buffer.data(), static_cast<std::streamsize>(buffer.size())).gcount());
   };
-  const imports::ByteSource source = imports::decompressed(read, 64U << 20U);
+  const ingest::ByteSource source = ingest::decompressed(read, 64U << 20U);
   std::string text;
   std::string buffer(1U << 16U, '\0');
   while (const std::size_t count = source(buffer)) {

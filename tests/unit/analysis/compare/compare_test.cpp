@@ -7,10 +7,9 @@
 
 #include "tests/unit/analysis/compare/profiles.h"
 
-namespace ridgeline::compare {
+namespace ridgeline::analysis {
 namespace {
 
-using analysis::Profile;
 using testing::again;
 using testing::line;
 using testing::profile_of;
@@ -130,4 +129,4 @@ TEST(Compare, HasFewFalseAlarmsHoweverManyFiguresItCompares) {
 }
 
 }  // namespace
-}  // namespace ridgeline::compare
+}  // namespace ridgeline::analysis

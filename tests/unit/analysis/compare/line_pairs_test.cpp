@@ -7,10 +7,9 @@
 
 #include "tests/unit/analysis/compare/profiles.h"
 
-namespace ridgeline::compare {
+namespace ridgeline::analysis {
 namespace {
 
-using analysis::LineCost;
 using testing::line;
 using ::testing::UnorderedElementsAre;
 
@@ -53,4 +52,4 @@ TEST(LinePairs, FallBackToNumbersWhereTextsAreUnknown) {
 }
 
 }  // namespace
-}  // namespace ridgeline::compare
+}  // namespace ridgeline::analysis

@@ -11,7 +11,7 @@
 
 #include "analysis/values/profile.h"
 
-namespace ridgeline::compare::testing {
+namespace ridgeline::analysis::testing {
 
 /// A line of net.py with time in forward only.
 inline analysis::LineCost line(std::uint32_t number, std::string text, double ms, std::uint64_t bytes = 0,
@@ -72,4 +72,4 @@ inline analysis::Profile again(const analysis::Profile& profile, std::mt19937_64
   return profile_of(std::move(lines));
 }
 
-}  // namespace ridgeline::compare::testing
+}  // namespace ridgeline::analysis::testing

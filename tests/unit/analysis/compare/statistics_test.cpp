@@ -7,11 +7,11 @@
 #include <random>
 #include <vector>
 
-namespace ridgeline::compare {
+namespace ridgeline::analysis {
 namespace {
 
 constexpr double kMargin = 0.05;
-using Runs = std::vector<Observation>;
+using Runs = std::vector<ObservedRun>;
 
 TEST(TimeChange, OfOneRunEachHasAtLeastTheNoiseBetweenRuns) {
   const TimeChange change = time_change(Runs{{100, 0.0}}, Runs{{110, 0.0}}, false, 0.05, kMargin);
@@ -115,4 +115,4 @@ TEST(MemoryChange, DiffersWhenEveryTwoRunsDo) {
 }
 
 }  // namespace
-}  // namespace ridgeline::compare
+}  // namespace ridgeline::analysis

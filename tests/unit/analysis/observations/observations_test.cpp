@@ -4,12 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace ridgeline::observations {
+namespace ridgeline::analysis {
 namespace {
 
-using analysis::Category;
-using analysis::Outlook;
-using analysis::Profile;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -25,14 +22,14 @@ Profile plain_profile() {
 }
 
 void add_sample(Profile& profile, int batch_size, double ms) {
-  analysis::TimeSample sample;
+  TimeSample sample;
   sample.batch_size = batch_size;
   sample.ms = {ms, ms * 0.99, ms * 1.01};
   profile.time_samples.push_back(sample);
 }
 
 void add_module(Profile& profile, const char* type, double ms) {
-  analysis::Node node;
+  Node node;
   node.type = type;
   node.ms = ms;
   profile.breakdown.children.push_back(node);
@@ -44,7 +41,7 @@ void add_line(Profile& profile, std::uint32_t line, const char* key, double ms, 
     profile.work.emplace().device.emplace();
     profile.work->model_flop_utilisation = 0.4;
   }
-  analysis::WorkCost work;
+  WorkCost work;
   work.ms = ms;
   work.matrix_peak_ms = peak_ms;
   work.matrix_flops = peak_ms;
@@ -105,7 +102,7 @@ TEST(Observations, WhatHelpsAnIdleDeviceIsWhatItWaitsFor) {
   EXPECT_THAT(observed(profile, 4).consequence, HasSubstr("a larger batch"));
   profile.device->pauses_ms = 50;
   EXPECT_THAT(observed(profile, 4).consequence, AllOf(HasSubstr("what it waits for"), Not(HasSubstr("batch"))));
-  profile.iteration.by_phase[static_cast<std::size_t>(analysis::Phase::kData)] = 60;
+  profile.iteration.by_phase[static_cast<std::size_t>(Phase::kData)] = 60;
   EXPECT_THAT(observed(profile, 4).consequence, AllOf(HasSubstr("loader"), Not(HasSubstr("batch"))));
 }
 
@@ -167,7 +164,7 @@ TEST(Observations, SomeLinesUseLittleOfThePeak) {
   add_line(profile, 3, "batch_norm", 30, 0);
   const Observation holds = observed(profile, 8);
   EXPECT_EQ(holds.verdict, Verdict::kHolds);
-  EXPECT_EQ(holds.location, (analysis::Location{"net.py", 3}));
+  EXPECT_EQ(holds.location, (Location{"net.py", 3}));
 }
 
 TEST(Observations, ActivationsTakeMost) {
@@ -198,4 +195,4 @@ TEST(Observations, OneProfileComparesNoFrameworksDevicesOrNetworks) {
 }
 
 }  // namespace
-}  // namespace ridgeline::observations
+}  // namespace ridgeline::analysis

@@ -9,11 +9,11 @@
 #include "app/budgets/parse_budgets.h"
 #include "tests/unit/analysis/compare/profiles.h"
 
-namespace ridgeline::budgets {
+namespace ridgeline::app {
 namespace {
 
-using compare::testing::line;
-using compare::testing::profile_of;
+using analysis::testing::line;
+using analysis::testing::profile_of;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -144,4 +144,4 @@ TEST(Findings, EscapeWhatComesFromOutside) {
 }
 
 }  // namespace
-}  // namespace ridgeline::budgets
+}  // namespace ridgeline::app

@@ -8,7 +8,7 @@
 
 #include "report/make_fit.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 namespace {
 
 using analysis::ChangeAnswer;
@@ -85,4 +85,4 @@ TEST(MakeFit, WithoutAPeakThereIsNoAnswer) {
 }
 
 }  // namespace
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

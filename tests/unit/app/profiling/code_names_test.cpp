@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 namespace {
 
 using ::testing::ElementsAre;
@@ -46,4 +46,4 @@ TEST(ImportedCode, IsWhatTheProcessHasAndSaysWhatItHasNot) {
 }
 
 }  // namespace
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

@@ -6,7 +6,7 @@
 
 #include "tests/unit/temporary_folder.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 namespace {
 
 using ::testing::ElementsAre;
@@ -59,4 +59,4 @@ TEST(KeptPrograms, AreKeptForThisProcessor) {
 }
 
 }  // namespace
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

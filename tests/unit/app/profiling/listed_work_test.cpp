@@ -17,10 +17,10 @@
 #include "step/changes/step_schedule.h"
 #include "tests/unit/ingest/trace_text.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 namespace {
 
-using imports::testing::event;
+using ingest::testing::event;
 using ::testing::DoubleNear;
 using ::testing::HasSubstr;
 
@@ -29,12 +29,12 @@ constexpr const char* kKey = R"(["aten::mm.default",["t:float32:64,32:32,1:cuda"
 
 analysis::StepWork work_of(const std::vector<std::string>& events, const std::string& device) {
   const std::string head = R"("deviceProperties":[{"id":0,"name":")" + device + R"(","totalGlobalMem":16}],)";
-  imports::ImportOptions options;
+  ingest::ImportOptions options;
   options.exists = [](const std::string&) { return false; };
-  const auto bytes = imports::testing::bytes_of(imports::testing::trace_of(events, head));
-  const analysis::RunInput input = imports::import_trace(imports::read_trace(bytes, {.inputs = true}), options);
+  const auto bytes = ingest::testing::bytes_of(ingest::testing::trace_of(events, head));
+  const analysis::RunInput input = ingest::import_trace(ingest::read_trace(bytes, {.inputs = true}), options);
   analysis::Profile profile = analysis::build_profile(input);
-  add_recorded_work(profile, *whatif::add_schedule(profile, input), input.recorded_keys);
+  add_recorded_work(profile, *step::add_schedule(profile, input), input.recorded_keys);
   return *profile.work;
 }
 
@@ -47,8 +47,9 @@ std::vector<std::string> step(const std::string& shapes) {
 
 TEST(RecordedWork, OnAGpuIsBoundedByItsDataSheet) {
   const analysis::StepWork work = work_of(step(kShapes), "Tesla T4");
-  const auto sheet = hardware::find_data_sheet("Tesla T4");
-  const auto bound = hardware::roofline_bound(*hardware::work_of(std::string_view(kKey)), *sheet, sheet->compute_units);
+  const auto sheet = operations::find_data_sheet("Tesla T4");
+  const auto bound =
+      operations::roofline_bound(*operations::work_of(std::string_view(kKey)), *sheet, sheet->compute_units);
   ASSERT_TRUE(work.device.has_value());
   EXPECT_FALSE(work.device->measured);
   EXPECT_EQ(work.total.matrix_flops, 2.0 * 64 * 32 * 16);
@@ -67,4 +68,4 @@ TEST(RecordedWork, SaysThatShapesAreMissing) {
 }
 
 }  // namespace
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 namespace {
 
 using ::testing::HasSubstr;
@@ -38,4 +38,4 @@ TEST(ProjectSettings, ThatAreWrongAreNamedWithTheirPlace) {
 }
 
 }  // namespace
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 namespace {
 
 using std::chrono::seconds;
@@ -55,4 +55,4 @@ TEST(RemainingTime, OfLongRunsIsInMinutes) {
 }
 
 }  // namespace
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

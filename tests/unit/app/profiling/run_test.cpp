@@ -10,7 +10,7 @@
 #include "protocol/recording_columns.h"
 #include "tests/unit/protocol/small_recording.h"
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 namespace {
 
 worker::Finished finished_with(std::string recording) {
@@ -85,4 +85,4 @@ TEST(PlanRun, LeavesTheMachineSomeMemory) {
 }
 
 }  // namespace
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

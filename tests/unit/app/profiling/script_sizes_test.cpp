@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 namespace {
 
 using ::testing::AllOf;
@@ -116,7 +116,7 @@ TEST(SampleSizes, WarnsOfWhyThereAreNone) {
 }
 
 /// What is said of the first run after runs at 16 and 64 that ended with these reports; how many were made.
-int runs_until(const std::vector<guard::Report>& reports, worker::JobEnd& first, bool measured = false) {
+int runs_until(const std::vector<worker::Report>& reports, worker::JobEnd& first, bool measured = false) {
   int runs = 0;
   const RunJob run_job = [&](const worker::JobOptions& options) -> base::Result<worker::JobEnd, protocol::Failure> {
     worker::JobEnd end = measured ? end_with(options.spec.loader_sizes.front().given) : worker::JobEnd();
@@ -160,4 +160,4 @@ TEST(SampleSizes, SaysWhatAFailedRunDidWithout) {
 }
 
 }  // namespace
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

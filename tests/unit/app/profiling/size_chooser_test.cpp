@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 namespace {
 
 worker::ChoiceAsked three_sizes() {
@@ -37,4 +37,4 @@ TEST(SizeChooser, DoesWithoutRecordingsThatAreDamaged) {
 }
 
 }  // namespace
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

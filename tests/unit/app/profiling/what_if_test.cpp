@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace ridgeline::profiling {
+namespace ridgeline::app {
 namespace {
 
 using ::testing::AllOf;
@@ -181,4 +181,4 @@ TEST(WhatIf, TakesTheShortestSampleOfWhatWasDisturbed) {
 }
 
 }  // namespace
-}  // namespace ridgeline::profiling
+}  // namespace ridgeline::app

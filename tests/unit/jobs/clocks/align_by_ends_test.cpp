@@ -7,7 +7,7 @@
 #include <random>
 #include <string>
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 namespace {
 
 constexpr int kMachines = 20;
@@ -73,4 +73,4 @@ TEST(AlignByEnds, NeedsEndsOnAllMachines) {
 }
 
 }  // namespace
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

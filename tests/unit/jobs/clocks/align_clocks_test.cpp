@@ -8,7 +8,7 @@
 #include "tests/unit/jobs/replay/generated_job.h"
 #include "tests/unit/rounds.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 namespace {
 
 using ridgeline::testing::rounds;
@@ -168,7 +168,7 @@ TEST(AlignClocks, OneMachineNeedsNothing) {
 
 TEST(AlignClocks, AClockThatWasSetMeanwhileIsAnError) {
   GeneratedJob job = JobGenerator({.machines = 2}).make();
-  for (communication::Collective& collective : job.ranks[1].collectives) {
+  for (Collective& collective : job.ranks[1].collectives) {
     if (collective.sequence < 100) {
       continue;
     }
@@ -184,9 +184,9 @@ TEST(AlignClocks, AClockThatWasSetMeanwhileIsAnError) {
 
 TEST(AlignClocks, MessagesInOneDirectionOnlyAreAnError) {
   GeneratedJob job = JobGenerator({.machines = 2}).make();
-  for (communication::RankRecord& rank : job.ranks) {
+  for (RankRecord& rank : job.ranks) {
     rank.collectives.clear();
-    std::erase_if(rank.transfers, [&](const communication::Transfer& one) { return one.sends == (rank.rank == 1); });
+    std::erase_if(rank.transfers, [&](const Transfer& one) { return one.sends == (rank.rank == 1); });
   }
   const auto recorded = happens_before(job.ranks);
   ASSERT_TRUE(recorded);
@@ -220,7 +220,7 @@ TEST(HappensBefore, RefusesRecordsThatDoNotBelongTogether) {
 TEST(HappensBefore, OnlyTheRootHoldsBackABroadcast) {
   GeneratedJob job = JobGenerator({.machines = 3, .iterations = 1, .transfers = false}).make();
   for (auto& rank : job.ranks) {
-    rank.collectives[0].kind = communication::Kind::kBroadcast;
+    rank.collectives[0].kind = CollectiveKind::kBroadcast;
     rank.collectives[0].peer = 2;
   }
   const auto recorded = happens_before(job.ranks);
@@ -230,4 +230,4 @@ TEST(HappensBefore, OnlyTheRootHoldsBackABroadcast) {
 }
 
 }  // namespace
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 namespace {
 
 using Outcome = Optimum::Outcome;
@@ -66,4 +66,4 @@ TEST(LinearProgram, IsTheBestOfAllCorners) {
 }
 
 }  // namespace
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -7,7 +7,7 @@
 
 #include "tests/unit/jobs/replay/generated_job.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 namespace {
 
 using ::testing::Each;
@@ -19,7 +19,7 @@ TEST(OneClock, MovesEveryTimeToTheClockOfTheFirstMachine) {
   const auto aligned = on_one_clock(job.ranks);
   ASSERT_TRUE(aligned.has_value()) << aligned.error().message();
   EXPECT_EQ(aligned->machines, (std::vector<std::string>{"machine0", "machine1", "machine2"}));
-  EXPECT_THAT(aligned->records, Each(Field(&communication::RankRecord::host, "machine0")));
+  EXPECT_THAT(aligned->records, Each(Field(&RankRecord::host, "machine0")));
   // What one clock read at any true time, the first machine's clock read, too: within the delays of the messages.
   for (std::size_t rank = 0; rank < job.ranks.size(); ++rank) {
     const testing::Clock& own = job.clocks[rank / 2];
@@ -51,4 +51,4 @@ TEST(OneClock, RefusesARankThatIsThereTwice) {
 }
 
 }  // namespace
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -5,7 +5,7 @@
 
 #include "jobs/network/collective_times.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 namespace {
 
 using ::testing::HasSubstr;
@@ -148,4 +148,4 @@ four_high_us = [30, 120, 40]
 }
 
 }  // namespace
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -10,7 +10,7 @@
 #include "jobs/optimize/job_changes.h"
 #include "tests/unit/jobs/replay/recorded_ddp.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 namespace {
 
 using testing::DdpJob;
@@ -143,11 +143,11 @@ TEST(BestStrategy, EachChangeOfTheUsersOwnIsTriedAloneAndAllTogether) {
   const auto job = DdpJob({{2000, 3000, 5000}, {1000, 1000, 4000}, {2, 1}}).made();
   ASSERT_TRUE(job);
   const auto scaled = [](const char* name, double factor) {
-    whatif::UserStep step;
-    step.what = whatif::UserStep::Do::kScale;
+    step::UserStep step;
+    step.what = step::UserStep::Do::kScale;
     step.select.names = {name};
     step.amount = {factor, factor, factor};
-    return std::vector<whatif::UserChange>(2, {name, "", {step}});
+    return std::vector<step::UserChange>(2, {name, "", {step}});
   };
   StrategySpace space{{}, {}, {}};
   space.own = {scaled("aten::mm", 0.5), scaled("aten::add", 2)};
@@ -247,4 +247,4 @@ TEST(BestStrategy, RefusesWhatItCannotKnow) {
 }
 
 }  // namespace
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

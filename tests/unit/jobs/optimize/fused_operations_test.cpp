@@ -8,12 +8,10 @@
 
 #include "tests/unit/analysis/recording_builder.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 namespace {
 
 using analysis::testing::RecordingBuilder;
-using communication::Collective;
-using communication::RankRecord;
 using ::testing::HasSubstr;
 
 constexpr std::int64_t kMicrosecond = 1000;
@@ -76,7 +74,7 @@ class OperationsJob {
       return;
     }
     Collective one;
-    one.kind = communication::Kind::kAllReduce;
+    one.kind = CollectiveKind::kAllReduce;
     one.sequence = static_cast<std::uint64_t>(step);
     one.bytes = 1000;
     one.called_ns = one.started_ns = begin + *called_us * kMicrosecond;
@@ -126,4 +124,4 @@ TEST(FusedOperations, NoGradientIsReadyLater) {
 }
 
 }  // namespace
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -7,12 +7,12 @@
 #include "jobs/predict/sharded_collectives.h"
 #include "tests/unit/jobs/replay/recorded_ddp.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 namespace {
 
+using step::Bound;
 using testing::DdpJob;
 using ::testing::HasSubstr;
-using whatif::Bound;
 
 /// Steps of 795 us: buckets of 1 and 4 kB after 200 and 300 us, which take 20 and 50; then the optimizer, 440 us.
 RecordedJob job_of_795_us() { return *DdpJob({{200, 300}, {1000, 4000}, {1, 1}}).made(); }
@@ -48,7 +48,7 @@ TEST(ShardedStep, GloosRanksWaitForStage2) {
 TEST(ShardedStep, Stage2SendsHalfOnDevices) {
   RecordedJob job = job_of_795_us();
   for (EqualRanks& rank : job.ranks) {
-    rank.graph.resources.push_back({"device 0", graph::Resource::Type::kDevice});
+    rank.graph.resources.push_back({"device 0", step::Resource::Type::kDevice});
   }
   // The last bucket takes 25 us in place of 50, and the weights half of an all-reduce.
   EXPECT_EQ(step_us(with_sharding(job, 2, Bound::kMiddle)), 355 - 25 + 220 + 30);
@@ -56,7 +56,7 @@ TEST(ShardedStep, Stage2SendsHalfOnDevices) {
 
 TEST(ShardedStep, NeedsAnOptimizer) {
   RecordedJob job = job_of_795_us();
-  for (graph::Task& task : job.ranks[1].graph.tasks) {
+  for (step::Task& task : job.ranks[1].graph.tasks) {
     task.phase = analysis::Phase::kForward;
   }
   const auto refused = with_sharding(job, 1, Bound::kMiddle);
@@ -65,7 +65,7 @@ TEST(ShardedStep, NeedsAnOptimizer) {
 }
 
 base::Result<RecordedJob> with(const std::string& steps, Bound bound = Bound::kMiddle) {
-  const auto change = whatif::parse_change(R"({"title": "mine", "steps": [)" + steps + "]}");
+  const auto change = step::parse_change(R"({"title": "mine", "steps": [)" + steps + "]}");
   EXPECT_TRUE(change) << change.error().message();
   return with_own_change(job_of_795_us(), {*change, *change}, bound);
 }
@@ -97,4 +97,4 @@ TEST(OwnChange, SaysWhatItCannotDo) {
 }
 
 }  // namespace
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -8,7 +8,7 @@
 
 #include "jobs/predict/sharded_collectives.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 namespace {
 
 using ::testing::HasSubstr;
@@ -19,7 +19,7 @@ constexpr std::uint64_t kMiB = std::uint64_t{1024} * 1024;
 
 /// Forward of 10 ms, backward of `layers` times 4 ms, each with a gradient, and an optimizer of 2 ms.
 struct Step {
-  graph::Graph graph;
+  step::Graph graph;
   protocol::Replica replica;
 
   Step(int layers, std::uint64_t bytes) {
@@ -27,7 +27,7 @@ struct Step {
     graph.lines = {{}, {"train.py", 7}};
     graph.modules = {""};
     graph.operations = {{}};
-    graph.resources = {{"thread 0", graph::Resource::Type::kHost}};
+    graph.resources = {{"thread 0", step::Resource::Type::kHost}};
     add(0, analysis::Phase::kOther);
     add(10 * kMs, analysis::Phase::kForward);
     for (int layer = 0; layer < layers; ++layer) {
@@ -36,23 +36,23 @@ struct Step {
       replica.gradients.push_back({"p" + std::to_string(layer), bytes, "float32"});
     }
     add(2 * kMs, analysis::Phase::kOptimizer);
-    graph.end = static_cast<graph::TaskId>(graph.tasks.size()) - 1;
-    graph.tasks.back().next = graph::kNoTask;
+    graph.end = static_cast<step::TaskId>(graph.tasks.size()) - 1;
+    graph.tasks.back().next = step::kNoTask;
   }
 
-  graph::Task& add(std::int64_t ns, analysis::Phase phase) {
-    graph::Task task;
+  step::Task& add(std::int64_t ns, analysis::Phase phase) {
+    step::Task task;
     task.duration_ns = ns;
     task.phase = phase;
     task.line = 1;
-    task.next = static_cast<graph::TaskId>(graph.tasks.size()) + 1;
+    task.next = static_cast<step::TaskId>(graph.tasks.size()) + 1;
     graph.tasks.push_back(task);
     return graph.tasks.back();
   }
 
   double ms() const {
     double sum = 0;
-    for (const graph::Task& task : graph.tasks) {
+    for (const step::Task& task : graph.tasks) {
       sum += static_cast<double>(task.duration_ns) / 1e6;
     }
     return sum;
@@ -173,8 +173,8 @@ Step of_modules() {
 
 TEST(PredictJob, ShardsOnDevicesWhatTheStageOfZeroSays) {
   Step step = of_modules();
-  step.graph.resources.push_back({"device 0", graph::Resource::Type::kDevice});
-  graph::Task kernel;
+  step.graph.resources.push_back({"device 0", step::Resource::Type::kDevice});
+  step::Task kernel;
   kernel.duration_ns = 10 * kMs;
   kernel.phase = analysis::Phase::kForward;
   kernel.resource = 1;
@@ -275,4 +275,4 @@ TEST(PredictJob, CostsTheSameForAnyNumberOfEqualRanks) {
 }
 
 }  // namespace
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

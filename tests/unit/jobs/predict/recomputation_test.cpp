@@ -9,7 +9,7 @@
 #include "jobs/replay/recorded_job.h"
 #include "tests/unit/analysis/recording_builder.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 namespace {
 
 using ::testing::ElementsAre;
@@ -80,11 +80,11 @@ TEST(Recomputation, TakesTheFewestModulesThatFit) {
 
 TEST(Recomputation, TakesForwardAgainBeforeBackward) {
   const auto recording = three_blocks();
-  communication::RankRecord record{0, 1, "host", {}};
+  RankRecord record{0, 1, "host", {}};
   record.iterations = {
       {1, static_cast<std::int64_t>(1000 * kMillisecond), static_cast<std::int64_t>(1100 * kMillisecond)}};
   const std::vector<recording::Recording> recordings = {recording};
-  const std::vector<communication::RankRecord> records = {record};
+  const std::vector<RankRecord> records = {record};
   auto job = recorded_job(records, records, recordings, kScope);
   ASSERT_TRUE(job) << job.error().message();
   const auto plain = replay(*job);
@@ -100,4 +100,4 @@ TEST(Recomputation, TakesForwardAgainBeforeBackward) {
 }
 
 }  // namespace
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

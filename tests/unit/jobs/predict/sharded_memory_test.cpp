@@ -7,7 +7,7 @@
 
 #include "tests/unit/rounds.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 namespace {
 
 using analysis::Category;
@@ -164,4 +164,4 @@ TEST(ShardedPeak, ARankHasWholeTensorsOfTheState) {
 }
 
 }  // namespace
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

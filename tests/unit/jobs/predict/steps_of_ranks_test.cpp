@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 namespace {
 
 using ::testing::HasSubstr;
@@ -81,4 +81,4 @@ TEST(StepsOfRanks, OfAccumulatedGradientsAreNotModelled) {
 }
 
 }  // namespace
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -7,7 +7,7 @@
 
 #include "jobs/record/record_json.h"
 
-namespace ridgeline::communication {
+namespace ridgeline::jobs {
 namespace {
 
 using ::testing::ElementsAre;
@@ -21,7 +21,7 @@ RankRecord record_of(int rank, std::vector<std::int64_t> steps = {7, 8}) {
     time += 200;
   }
   Collective one;
-  one.kind = Kind::kAllReduce;
+  one.kind = CollectiveKind::kAllReduce;
   one.sequence = 41;
   one.bytes = 4096;
   one.dtype = "float32";
@@ -116,4 +116,4 @@ TEST(CommonSteps, AreThoseThatAllRanksRecorded) {
 }
 
 }  // namespace
-}  // namespace ridgeline::communication
+}  // namespace ridgeline::jobs

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace ridgeline::communication {
+namespace ridgeline::jobs {
 namespace {
 
 using nlohmann::json;
@@ -75,4 +75,4 @@ TEST(Network, IsRefusedWithFiguresThatCannotBe) {
 }
 
 }  // namespace
-}  // namespace ridgeline::communication
+}  // namespace ridgeline::jobs

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace ridgeline::communication {
+namespace ridgeline::jobs {
 namespace {
 
 constexpr std::int64_t kMs = 1'000'000;
@@ -17,7 +17,7 @@ RankRecord rank_of(int rank, double own_ms, double other_ms, int steps = 8, cons
     const auto after = [&](double ms) { return start + static_cast<std::int64_t>(ms * static_cast<double>(kMs)); };
     record.iterations.push_back({100 + i, start, after(std::max(own_ms, other_ms) + 1)});
     Collective one;
-    one.kind = Kind::kAllReduce;
+    one.kind = CollectiveKind::kAllReduce;
     one.sequence = static_cast<std::uint64_t>(i);
     one.called_ns = after(own_ms);
     one.started_ns = after(own_ms);
@@ -152,4 +152,4 @@ TEST(Straggler, IsNotClaimedWithoutEvidence) {
 }
 
 }  // namespace
-}  // namespace ridgeline::communication
+}  // namespace ridgeline::jobs

@@ -5,7 +5,7 @@
 
 #include "tests/unit/analysis/recording_builder.h"
 
-namespace ridgeline::communication {
+namespace ridgeline::jobs {
 namespace {
 
 using analysis::testing::Frame;
@@ -90,7 +90,7 @@ TEST(TraceRank, JoinsCallsToWhatTheGroupRan) {
   EXPECT_THAT(rank.warnings, IsEmpty());
   ASSERT_EQ(rank.record.collectives.size(), 3U);
   const Collective& first = rank.record.collectives[0];
-  EXPECT_EQ(first.kind, Kind::kAllReduce);
+  EXPECT_EQ(first.kind, CollectiveKind::kAllReduce);
   EXPECT_EQ(first.sequence, 10U);
   EXPECT_EQ(first.bytes, 4000U);
   EXPECT_EQ(first.called_ns, 205'000);
@@ -128,7 +128,7 @@ TEST(TraceRank, KnowsAReduceScatterThatGlooRunsAsAnAllReduce) {
   const TracedRank rank = story.traced();
   EXPECT_THAT(rank.warnings, IsEmpty());
   ASSERT_EQ(rank.record.collectives.size(), 3U);
-  EXPECT_EQ(rank.record.collectives[2].kind, Kind::kReduceScatter);
+  EXPECT_EQ(rank.record.collectives[2].kind, CollectiveKind::kReduceScatter);
   EXPECT_THAT(waits(rank), ElementsAre(180, 70, 80));
 }
 
@@ -261,7 +261,7 @@ TEST(TraceRank, TakesTheTimesOfSendFromItsMessage) {
   const TracedRank rank = story.traced();
   ASSERT_EQ(rank.record.collectives.size(), 4U);
   const Collective& send = rank.record.collectives[3];
-  EXPECT_EQ(send.kind, Kind::kSend);
+  EXPECT_EQ(send.kind, CollectiveKind::kSend);
   EXPECT_EQ(send.peer, 1);
   EXPECT_EQ(send.started_ns, 870'000);
   EXPECT_EQ(send.ended_ns, 880'000);
@@ -309,4 +309,4 @@ TEST(ConnectRanks, KnowsThePeerInAGroupOfTwoWithoutIt) {
 }
 
 }  // namespace
-}  // namespace ridgeline::communication
+}  // namespace ridgeline::jobs

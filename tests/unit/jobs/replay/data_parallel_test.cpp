@@ -8,7 +8,7 @@
 
 #include "tests/unit/jobs/replay/local_step.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 namespace {
 
 using ::testing::ElementsAre;
@@ -46,7 +46,7 @@ double by_ddp_rules(const LocalStep& step, const BucketRule& rule, std::uint32_t
       now += static_cast<double>(step.graph.tasks[at].duration_ns);
       sum += static_cast<double>(bytes[at]);
     }
-    over = std::max(over, now) + cost_ns(communication::Kind::kAllReduce, Algorithm::kRing, world, sum, kEthernet);
+    over = std::max(over, now) + cost_ns(CollectiveKind::kAllReduce, Algorithm::kRing, world, sum, kEthernet);
   }
   return over + static_cast<double>(step.graph.tasks[step.waits].duration_ns);
 }
@@ -58,7 +58,7 @@ std::int64_t iteration(const LocalStep& step, const BucketRule& rule, std::size_
   EXPECT_TRUE(one);
   const auto job = join({*one}, {.slowest = kEthernet, .between = {}, .machine_of = {}}, Joining::kWhole);
   EXPECT_TRUE(job);
-  const auto schedule = simulate::simulate(job->graph);
+  const auto schedule = step::simulate(job->graph);
   EXPECT_TRUE(schedule);
   return schedule->total_ns;
 }
@@ -103,4 +103,4 @@ TEST(DataParallel, HundredThousandRanksTakeLessThanTwoSeconds) {
 }
 
 }  // namespace
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -10,7 +10,7 @@
 
 #include "protocol/communication.h"
 
-namespace ridgeline::cluster::testing {
+namespace ridgeline::app::testing {
 
 struct Clock {
   std::int64_t offset_ns = 0;
@@ -32,7 +32,7 @@ struct JobOptions {
 
 struct GeneratedJob {
   std::vector<Clock> clocks;
-  std::vector<communication::RankRecord> ranks;
+  std::vector<jobs::RankRecord> ranks;
   std::int64_t lasts_ns = 0;
 };
 
@@ -85,7 +85,7 @@ class JobGenerator {
     for (int rank = 0; rank < ranks(); ++rank) {
       const double end = last + 60e3 + exponential(100e3);
       job_.ranks[static_cast<std::size_t>(rank)].collectives.push_back(
-          {.kind = communication::Kind::kAllReduce,
+          {.kind = jobs::CollectiveKind::kAllReduce,
            .sequence = static_cast<std::uint64_t>(iteration),
            .bytes = 1 << 20,
            .dtype = "float32",
@@ -118,4 +118,4 @@ class JobGenerator {
   GeneratedJob job_;
 };
 
-}  // namespace ridgeline::cluster::testing
+}  // namespace ridgeline::app::testing

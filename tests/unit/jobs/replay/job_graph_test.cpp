@@ -9,13 +9,12 @@
 
 #include "jobs/replay/job_analysis.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 namespace {
 
-using communication::Kind;
-using graph::Graph;
-using graph::Task;
-using graph::TaskId;
+using step::Graph;
+using step::Task;
+using step::TaskId;
 using ::testing::HasSubstr;
 
 constexpr Link kLink{20'000, 1.25};
@@ -29,14 +28,15 @@ Network network(Algorithm algorithm, int ranks_of_machine = 1) {
 
 /// Backward of layers of given times on a thread, each followed by the all-reduce of its gradient on a link of its own
 /// rank; then the optimizer, which waits for all.
-EqualRanks rank_of(std::vector<int> ranks, const std::vector<std::int64_t>& layers, Kind kind = Kind::kAllReduce) {
+EqualRanks rank_of(std::vector<int> ranks, const std::vector<std::int64_t>& layers,
+                   CollectiveKind kind = CollectiveKind::kAllReduce) {
   EqualRanks one{std::move(ranks), {}, {}};
   Graph& graph = one.graph;
   graph.names = {"", "layer"};
   graph.lines = {{}};
   graph.modules = {""};
   graph.operations = {{}};
-  graph.resources = {{"thread 0", graph::Resource::Type::kHost}, {"gloo", graph::Resource::Type::kLink}};
+  graph.resources = {{"thread 0", step::Resource::Type::kHost}, {"gloo", step::Resource::Type::kLink}};
   const auto add = [&](std::uint16_t resource, std::int64_t ns, std::uint32_t line) {
     Task task;
     task.resource = resource;
@@ -45,18 +45,18 @@ EqualRanks rank_of(std::vector<int> ranks, const std::vector<std::int64_t>& laye
     graph.tasks.push_back(task);
     return static_cast<TaskId>(graph.tasks.size() - 1);
   };
-  TaskId before = graph::kNoTask;
-  TaskId sent = graph::kNoTask;
+  TaskId before = step::kNoTask;
+  TaskId sent = step::kNoTask;
   for (std::size_t layer = 0; layer < layers.size(); ++layer) {
     graph.lines.push_back({"train.py", static_cast<std::uint32_t>(layer) + 1});
     const TaskId work = add(0, layers[layer], static_cast<std::uint32_t>(layer) + 1);
     graph.memory.push_back({work, 0, 1000});
-    if (before != graph::kNoTask) {
+    if (before != step::kNoTask) {
       graph.tasks[before].next = work;
     }
     before = work;
     const TaskId call = add(1, 77, 0);
-    if (sent != graph::kNoTask) {
+    if (sent != step::kNoTask) {
       graph.tasks[sent].next = call;
     }
     sent = call;
@@ -72,7 +72,7 @@ EqualRanks rank_of(std::vector<int> ranks, const std::vector<std::int64_t>& laye
 std::int64_t total(const std::vector<EqualRanks>& ranks, const Network& network, Joining joining) {
   const auto job = join(ranks, network, joining);
   EXPECT_TRUE(job) << job.error().message();
-  const auto schedule = simulate::simulate(job->graph);
+  const auto schedule = step::simulate(job->graph);
   EXPECT_TRUE(schedule) << schedule.error().message();
   return schedule->total_ns;
 }
@@ -117,7 +117,8 @@ TEST(JobGraph, ReplaysGeneratedJobsOfUnequalRanks) {
 }
 
 TEST(JobGraph, MessagesBetweenEqualRanksTakeWhatTheFormulaSays) {
-  for (const Kind kind : {Kind::kAllReduce, Kind::kReduceScatter, Kind::kAllGather, Kind::kBroadcast, Kind::kBarrier}) {
+  for (const CollectiveKind kind : {CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter,
+                                    CollectiveKind::kAllGather, CollectiveKind::kBroadcast, CollectiveKind::kBarrier}) {
     for (const Algorithm algorithm : {Algorithm::kRing, Algorithm::kTree}) {
       for (int world = 1; world <= 9; ++world) {
         std::vector<EqualRanks> single;
@@ -160,7 +161,7 @@ TEST(JobGraph, EqualRanksCostAboutTheSameWhateverTheirNumber) {
       tasks = job->graph.tasks.size();
     }
     EXPECT_EQ(job->graph.tasks.size(), tasks);
-    const auto schedule = simulate::simulate(job->graph);
+    const auto schedule = step::simulate(job->graph);
     ASSERT_TRUE(schedule);
     EXPECT_NEAR(static_cast<double>(schedule->total_ns),
                 truth(ranks, static_cast<std::uint32_t>(world), Algorithm::kRing), 200);
@@ -174,7 +175,7 @@ TEST(JobGraph, ASlowRankAmongManyEqualOnesIsOnePartMore) {
                                          rank_of(others, {100'000, 2'000'000, 100'000})};
   const auto job = join(ranks, network(Algorithm::kTree), Joining::kWhole);
   ASSERT_TRUE(job);
-  const auto schedule = simulate::simulate(job->graph);
+  const auto schedule = step::simulate(job->graph);
   ASSERT_TRUE(schedule);
   EXPECT_NEAR(static_cast<double>(schedule->total_ns), truth(ranks, 1'024, Algorithm::kTree), 10);
 }
@@ -184,9 +185,9 @@ TEST(JobGraph, NamesTheStragglerAndItsLine) {
                                          rank_of({2}, {1'000'000, 9'000'000})};
   const auto job = join(ranks, network(Algorithm::kRing), Joining::kWhole);
   ASSERT_TRUE(job);
-  const auto schedule = simulate::simulate(job->graph);
+  const auto schedule = step::simulate(job->graph);
   ASSERT_TRUE(schedule);
-  const auto late = stragglers(*job, *schedule);
+  const auto late = late_ranks(*job, *schedule);
   ASSERT_EQ(late.size(), 1U);
   EXPECT_EQ(job->parts[late[0].part].ranks.front(), 2);
   EXPECT_EQ(job->graph.lines[late[0].line].line, 2U);
@@ -203,13 +204,13 @@ TEST(JobGraph, NamesTheStragglerAndItsLine) {
   EXPECT_EQ(shares.front().ns, 9'000'000);
   const auto sent = std::ranges::find(shares, 1, &PathShare::collective);
   ASSERT_NE(sent, shares.end());
-  EXPECT_EQ(sent->ns, std::llround(cost_ns(Kind::kAllReduce, Algorithm::kRing, 3, 2e6, kLink)));
+  EXPECT_EQ(sent->ns, std::llround(cost_ns(CollectiveKind::kAllReduce, Algorithm::kRing, 3, 2e6, kLink)));
 }
 
 TEST(JobGraph, EqualRanksHaveNoStraggler) {
   const auto job = join({rank_of({0}, {5'000}), rank_of({1}, {5'000})}, network(Algorithm::kRing), Joining::kWhole);
   ASSERT_TRUE(job);
-  EXPECT_TRUE(stragglers(*job, *simulate::simulate(job->graph)).empty());
+  EXPECT_TRUE(late_ranks(*job, *step::simulate(job->graph)).empty());
 }
 
 TEST(JobGraph, MemoryIsThatOfTheRank) {
@@ -218,7 +219,7 @@ TEST(JobGraph, MemoryIsThatOfTheRank) {
   equal[1].calls.pop_back();
   const auto job = join(equal, network(Algorithm::kRing), Joining::kWhole);
   ASSERT_TRUE(job) << job.error().message();
-  const auto schedule = simulate::simulate(job->graph);
+  const auto schedule = step::simulate(job->graph);
   ASSERT_TRUE(schedule);
   EXPECT_EQ(memory_peak(*job, 0, *schedule).bytes, 2'000);
   EXPECT_EQ(memory_peak(*job, 1, *schedule).bytes, 3'000);
@@ -233,9 +234,9 @@ TEST(JobGraph, RefusesWhatDoesNotFitTogether) {
   EXPECT_THAT(refused({rank_of({0}, {1}), rank_of({0}, {1})}), HasSubstr("rank 0 is there twice"));
   EXPECT_THAT(refused({rank_of({0}, {1}), rank_of({1}, {1, 2})}), HasSubstr("is none of rank 0"));
   EXPECT_THAT(refused({rank_of({0}, {1, 2}), rank_of({1}, {1})}), HasSubstr("calls 1 collectives"));
-  EXPECT_THAT(refused({rank_of({0}, {1}, Kind::kAllToAll)}), HasSubstr("not modelled"));
+  EXPECT_THAT(refused({rank_of({0}, {1}, CollectiveKind::kAllToAll)}), HasSubstr("not modelled"));
   EXPECT_THAT(refused({rank_of({0, 1}, {1})}, Joining::kMessages), HasSubstr("one by one"));
 }
 
 }  // namespace
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

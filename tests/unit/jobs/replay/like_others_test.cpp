@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 namespace {
 
 using ::testing::HasSubstr;
@@ -21,11 +21,11 @@ void add_straggling_rank(RecordedJob& job, std::int64_t work_ns, double bytes = 
   rank.graph.lines = {{}, {"train.py", 7}};
   rank.graph.modules = {""};
   rank.graph.resources = {{"thread 0"}, {"free"}};
-  std::vector<graph::TaskId> ends;
+  std::vector<step::TaskId> ends;
   for (int step = 0; step < kStragglerSteps; ++step) {
     rank.graph.tasks.push_back({.duration_ns = work_ns, .name = 1, .line = 1});
     rank.graph.tasks.push_back({.duration_ns = 5 * kWorkMs, .name = 2, .resource = 1});
-    ends.push_back(static_cast<graph::TaskId>(rank.graph.tasks.size() - 1));
+    ends.push_back(static_cast<step::TaskId>(rank.graph.tasks.size() - 1));
     rank.calls.push_back({.task = ends.back(), .bytes = bytes});
   }
   job.ranks.push_back(rank);
@@ -77,7 +77,7 @@ TEST(LikeOthers, NamesTheRankThatIsClearlySlower) {
   EXPECT_EQ(slowest->rank, 3);
   EXPECT_NEAR(slowest->slower, 20.0 / 11 - 1, 1e-9);
   RecordedJob alike = with_a_straggler();
-  for (graph::Task& task : alike.ranks[3].graph.tasks) {
+  for (step::Task& task : alike.ranks[3].graph.tasks) {
     task.duration_ns = 11 * kWorkMs;
   }
   alike.ranks[2].graph = alike.ranks[1].graph;
@@ -85,4 +85,4 @@ TEST(LikeOthers, NamesTheRankThatIsClearlySlower) {
 }
 
 }  // namespace
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -10,7 +10,7 @@
 #include "step/simulate/simulate.h"
 #include "tests/unit/rounds.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 namespace {
 
 using protocol::ChainModule;
@@ -20,19 +20,19 @@ using ::testing::HasSubstr;
 
 /// A step of three modules on the host, in nanoseconds: 5 before; forward 10, 20, 30 and the loss 1; backward of the
 /// loss 2, then 60, 40, 20; the optimizer 7.
-graph::Graph three_modules() {
-  graph::Graph graph;
+step::Graph three_modules() {
+  step::Graph graph;
   graph.names = {""};
   graph.lines = {{}};
   graph.modules = {"", "Net.a", "Net.b.inner", "Net.c"};
   graph.operations = {{}};
-  graph.resources = {{"thread 0", graph::Resource::Type::kHost}};
+  graph.resources = {{"thread 0", step::Resource::Type::kHost}};
   const auto add = [&](std::int64_t ns, std::uint32_t module, analysis::Phase phase) {
-    graph::Task task;
+    step::Task task;
     task.duration_ns = ns;
     task.module = module;
     task.phase = phase;
-    task.next = static_cast<graph::TaskId>(graph.tasks.size()) + 1;
+    task.next = static_cast<step::TaskId>(graph.tasks.size()) + 1;
     graph.tasks.push_back(task);
   };
   add(5, 0, analysis::Phase::kOther);
@@ -45,7 +45,7 @@ graph::Graph three_modules() {
     add(std::int64_t{20} * module, module, analysis::Phase::kBackward);
   }
   add(7, 0, analysis::Phase::kOptimizer);
-  graph.tasks.back().next = graph::kNoTask;
+  graph.tasks.back().next = step::kNoTask;
   return graph;
 }
 
@@ -57,8 +57,8 @@ protocol::Replica replica_of_three() {
 }
 
 TEST(PipelineStages, TheTimesOfItsPartsAddUpToTheStep) {
-  const graph::Graph graph = three_modules();
-  const auto schedule = simulate::simulate(graph);
+  const step::Graph graph = three_modules();
+  const auto schedule = step::simulate(graph);
   const auto step = parts_of_step(graph, *schedule, true, replica_of_three());
   ASSERT_TRUE(step);
   EXPECT_EQ(step->before_ns, 5);
@@ -74,10 +74,10 @@ TEST(PipelineStages, TheTimesOfItsPartsAddUpToTheStep) {
 }
 
 TEST(PipelineStages, AModuleThatRunsNothingTakesNothing) {
-  const graph::Graph graph = three_modules();
+  const step::Graph graph = three_modules();
   protocol::Replica replica = replica_of_three();
   replica.chain.insert(replica.chain.begin() + 1, {"identity", 100, true});
-  const auto step = parts_of_step(graph, *simulate::simulate(graph), true, replica);
+  const auto step = parts_of_step(graph, *step::simulate(graph), true, replica);
   EXPECT_EQ(step->chain[1].forward_ns, 0);
   EXPECT_EQ(step->chain[1].backward_ns, 0);
   EXPECT_EQ(step->chain[2].forward_ns, 20);
@@ -100,7 +100,7 @@ TEST(PipelineStages, TheSlowestIsAsFastAsItCanBe) {
 }
 
 std::int64_t takes(const std::vector<StageTimes>& stages, int micro_batches, PipelineOrder order) {
-  return simulate::simulate(pipeline_step(stages, {micro_batches, order}))->total_ns;
+  return step::simulate(pipeline_step(stages, {micro_batches, order}))->total_ns;
 }
 
 TEST(PipelineStep, EqualStagesWaitForAsManyMicroBatchesAsThereAreOtherStages) {
@@ -130,7 +130,7 @@ TEST(PipelineStep, TransfersThatAReceiverAsksForDelayIt) {
   std::vector<StageTimes> stages(2, {0, 100, 200});
   stages[0].transfer_ns = 30;
   const auto ns = [&](PipelineOrder order, bool asks) {
-    return simulate::simulate(pipeline_step(stages, {4, order, 1, asks}))->total_ns;
+    return step::simulate(pipeline_step(stages, {4, order, 1, asks}))->total_ns;
   };
   EXPECT_EQ(ns(PipelineOrder::kAllForwardFirst, false), 1500 + 2 * 30);
   EXPECT_EQ(ns(PipelineOrder::kAllForwardFirst, true), 1500 + 8 * 30) << "each forward of the last stage, and each "
@@ -147,7 +147,7 @@ TEST(PipelineStep, GradientsAreAddedFromTheSecondMicroBatchOn) {
 TEST(PipelineStep, RanksThatWaitLeaveTheirMachineToTheOthers) {
   const std::vector<StageTimes> stages(2, {0, 100, 200});
   const auto ns = [&](const std::vector<StageTimes>& all, double slow_down) {
-    return simulate::simulate(pipeline_step(all, {4, PipelineOrder::kAllForwardFirst, slow_down}))->total_ns;
+    return step::simulate(pipeline_step(all, {4, PipelineOrder::kAllForwardFirst, slow_down}))->total_ns;
   };
   EXPECT_EQ(ns(stages, 1), 300 * 5);
   // The first stage runs alone at the begin and at the end, the second in the middle, for one micro-batch each.
@@ -182,7 +182,7 @@ TEST(PipelineStep, KeepsItsBoundsForRandomStages) {
 }
 
 TEST(PredictPipeline, IsBetweenItsEnds) {
-  const graph::Graph graph = three_modules();
+  const step::Graph graph = three_modules();
   const protocol::Replica replica = replica_of_three();
   PipelineProcess process{.graph = graph, .replica = replica, .micro_batches = 4, .batch_size = 8};
   process.alone_ms = 198e-6;
@@ -205,4 +205,4 @@ TEST(PredictPipeline, IsBetweenItsEnds) {
 }
 
 }  // namespace
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

@@ -8,7 +8,7 @@
 #include "jobs/replay/recorded_job.h"
 #include "tests/unit/analysis/recording_builder.h"
 
-namespace ridgeline::cluster::testing {
+namespace ridgeline::app::testing {
 
 struct DdpStep {
   std::vector<std::int64_t> ready_us{};  ///< by gradient, ascending; what is between two is computed
@@ -24,12 +24,12 @@ struct DdpStep {
 class DdpJob {
  public:
   std::vector<recording::Recording> recordings{};
-  std::vector<communication::RankRecord> records{};
+  std::vector<jobs::RankRecord> records{};
 
   explicit DdpJob(const DdpStep& step) {
     for (int rank = 0; rank < 2; ++rank) {
       analysis::testing::RecordingBuilder builder;
-      communication::RankRecord record{rank, 2, "host", {{"0", "gloo", {0, 1}}}};
+      jobs::RankRecord record{rank, 2, "host", {{"0", "gloo", {0, 1}}}};
       std::int64_t begin_us = 10'000;
       for (std::int64_t number = 0; number < 2; ++number) {
         begin_us = add_step(builder, record, step, number, begin_us);
@@ -48,7 +48,7 @@ class DdpJob {
   static constexpr std::int64_t kNsPerUs = 1000;
 
   /// The end of the step.
-  static std::int64_t add_step(analysis::testing::RecordingBuilder& builder, communication::RankRecord& record,
+  static std::int64_t add_step(analysis::testing::RecordingBuilder& builder, jobs::RankRecord& record,
                                const DdpStep& step, std::int64_t number, std::int64_t begin_us) {
     const std::uint32_t line = builder.stack({{"train.py", "main", 22}});
     const auto at = [&](std::int64_t us) { return static_cast<std::uint64_t>((begin_us + us) * kNsPerUs); };
@@ -73,18 +73,17 @@ class DdpJob {
   }
 
   static std::int64_t last_end_us(const DdpStep& step) {
-    communication::RankRecord record;
+    jobs::RankRecord record;
     add_buckets(record, step, 0, 0);
     return record.collectives.back().ended_ns / kNsPerUs;
   }
 
-  static void add_buckets(communication::RankRecord& record, const DdpStep& step, std::int64_t number,
-                          std::int64_t begin_us) {
+  static void add_buckets(jobs::RankRecord& record, const DdpStep& step, std::int64_t number, std::int64_t begin_us) {
     std::size_t next = 0;
     std::int64_t over_ns = 0;
     for (std::size_t bucket = 0; bucket < step.buckets.size(); ++bucket) {
-      communication::Collective one;
-      one.kind = communication::Kind::kAllReduce;
+      jobs::Collective one;
+      one.kind = jobs::CollectiveKind::kAllReduce;
       one.sequence = static_cast<std::uint64_t>(number) * step.buckets.size() + bucket;
       one.bucket = static_cast<int>(bucket);
       for (const std::size_t end = next + step.buckets[bucket]; next < end; ++next) {
@@ -106,4 +105,4 @@ class DdpJob {
   }
 };
 
-}  // namespace ridgeline::cluster::testing
+}  // namespace ridgeline::app::testing

@@ -13,13 +13,10 @@
 #include "tests/unit/analysis/recording_builder.h"
 #include "tests/unit/jobs/replay/recorded_ddp.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 namespace {
 
 using analysis::testing::RecordingBuilder;
-using communication::Collective;
-using communication::Kind;
-using communication::RankRecord;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -36,7 +33,7 @@ struct Job {
   std::vector<recording::Recording> recordings;
   std::vector<RankRecord> records;
 
-  explicit Job(const std::vector<std::int64_t>& called_us, Kind kind = Kind::kAllReduce) {
+  explicit Job(const std::vector<std::int64_t>& called_us, CollectiveKind kind = CollectiveKind::kAllReduce) {
     for (std::size_t rank = 0; rank < called_us.size(); ++rank) {
       RecordingBuilder builder;
       RankRecord record{static_cast<int>(rank), static_cast<int>(called_us.size()), "host", {{"0", "gloo", {0, 1}}}};
@@ -52,7 +49,7 @@ struct Job {
 
  private:
   static void add_step(RecordingBuilder& builder, RankRecord& record, std::int64_t step, std::int64_t called_us,
-                       Kind kind) {
+                       CollectiveKind kind) {
     const std::uint32_t line = builder.stack({{"train.py", "main", 22}});
     const std::int64_t begin = (10'000 + step * kStepUs) * kUs;
     const auto at = [&](std::int64_t us) { return static_cast<std::uint64_t>(begin + us * kUs); };
@@ -64,7 +61,7 @@ struct Job {
     one.kind = kind;
     one.sequence = static_cast<std::uint64_t>(step);
     one.bytes = 1000;
-    one.peer = kind == Kind::kBroadcast ? 0 : -1;
+    one.peer = kind == CollectiveKind::kBroadcast ? 0 : -1;
     one.called_ns = begin + called_us * kUs;
     one.started_ns = one.called_ns + 10 * kUs;
     one.ended_ns = begin + 600 * kUs;
@@ -100,7 +97,7 @@ TEST(RecordedJob, TellsWhatEachRankDoesAtALine) {
 TEST(RecordedJob, ARankWaitsForTheLastOneAndNotLonger) {
   auto made = Job({200, 500}).made();
   ASSERT_TRUE(made);
-  for (graph::Task& task : made->ranks[1].graph.tasks) {
+  for (step::Task& task : made->ranks[1].graph.tasks) {
     if (task.duration_ns == 500 * kUs) {
       task.duration_ns = 100 * kUs;  // then rank 0 is last, by 100 us
     }
@@ -112,9 +109,9 @@ TEST(RecordedJob, ARankWaitsForTheLastOneAndNotLonger) {
 }
 
 TEST(RecordedJob, TheRootOfABroadcastWaitsForItsReceiver) {
-  auto made = Job({200, 500}, Kind::kBroadcast).made();
+  auto made = Job({200, 500}, CollectiveKind::kBroadcast).made();
   ASSERT_TRUE(made);
-  for (graph::Task& task : made->ranks[1].graph.tasks) {
+  for (step::Task& task : made->ranks[1].graph.tasks) {
     if (task.duration_ns == 500 * kUs) {
       task.duration_ns = 900 * kUs;
     }
@@ -132,14 +129,14 @@ TEST(RecordedJob, TheRootOfABroadcastWaitsForItsReceiver) {
 TEST(RecordedJob, ASendIsOverBeforeItsReceiveIs) {
   Job job({200, 500});
   for (Collective& one : job.records[0].collectives) {
-    one.kind = Kind::kSend;
+    one.kind = CollectiveKind::kSend;
     one.peer = 1;
     one.started_ns = one.called_ns + 310 * kUs;  // once the receive was posted
     one.ended_ns = one.called_ns + 320 * kUs;
     one.waited_ns = one.ended_ns - one.called_ns;
   }
   for (Collective& one : job.records[1].collectives) {
-    one.kind = Kind::kReceive;
+    one.kind = CollectiveKind::kReceive;
     one.peer = 0;
     one.started_ns = one.called_ns + 95 * kUs;  // when the first byte was read
   }
@@ -148,7 +145,7 @@ TEST(RecordedJob, ASendIsOverBeforeItsReceiveIs) {
   const auto replayed = replay(*made);
   ASSERT_TRUE(replayed);
   EXPECT_EQ(replayed->step_ns, made->recorded_ns);
-  for (graph::Task& task : made->ranks[1].graph.tasks) {
+  for (step::Task& task : made->ranks[1].graph.tasks) {
     if (task.duration_ns == 500 * kUs) {
       task.duration_ns = 400 * kUs;
     }
@@ -161,7 +158,7 @@ TEST(RecordedJob, ASendIsOverBeforeItsReceiveIs) {
 TEST(RecordedJob, RanksBeginAsTheyBegan) {
   Job job({200, 500});
   std::vector<RankRecord> aligned = job.records;
-  for (communication::Iteration& one : aligned[1].iterations) {
+  for (Iteration& one : aligned[1].iterations) {
     one.started_ns += 70 * kUs;
     one.ended_ns += 70 * kUs;
   }
@@ -208,7 +205,7 @@ TEST(RecordedJob, RefusesWhatCannotBeReplayed) {
     return made ? std::string() : made.error().message();
   };
   Job other_steps({200, 500});
-  for (communication::Iteration& one : other_steps.records[1].iterations) {
+  for (Iteration& one : other_steps.records[1].iterations) {
     one.step += 100;
   }
   EXPECT_THAT(refused(other_steps), HasSubstr("no step that all of them took"));
@@ -281,7 +278,7 @@ testing::DdpStep ddp_step_of_995_us() { return {{200, 300, 500}, {1000, 1000, 40
 TEST(TransferTime, IsTheLineThroughTheSizes) {
   const auto made = testing::DdpJob(ddp_step_of_995_us()).made();
   ASSERT_TRUE(made) << made.error().message();
-  const TransferTime time = transfer_times(*made, Unsplit::kTransfer)[Kind::kAllReduce];
+  const TransferTime time = transfer_times(*made, Unsplit::kTransfer)[CollectiveKind::kAllReduce];
   EXPECT_TRUE(time.is_split);
   EXPECT_NEAR(time.latency_ns, 10 * kUs, 1);
   EXPECT_NEAR(time.ns_per_byte, 10, 1e-6);
@@ -296,17 +293,17 @@ TEST(TransferTime, CollectivesThatOverlapCountTogether) {
   }
   const auto made = job.made();
   ASSERT_TRUE(made);
-  const TransferTime transfer = transfer_times(*made, Unsplit::kTransfer)[Kind::kAllReduce];
+  const TransferTime transfer = transfer_times(*made, Unsplit::kTransfer)[CollectiveKind::kAllReduce];
   EXPECT_FALSE(transfer.is_split) << "of two that are on their way at once nobody knows which took the time";
   EXPECT_NEAR(transfer.at(6000), 250 * kUs, 1) << "from 305 to 555 us";
-  EXPECT_NEAR(transfer_times(*made, Unsplit::kLatency)[Kind::kAllReduce].at(1), 125 * kUs, 1);
+  EXPECT_NEAR(transfer_times(*made, Unsplit::kLatency)[CollectiveKind::kAllReduce].at(1), 125 * kUs, 1);
 }
 
 TEST(TransferTime, OneSizeLeavesItsLatencyOpen) {
   const auto made = Job({200, 500}).made();
   ASSERT_TRUE(made);
-  const TransferTime transfer = transfer_times(*made, Unsplit::kTransfer)[Kind::kAllReduce];
-  const TransferTime latency = transfer_times(*made, Unsplit::kLatency)[Kind::kAllReduce];
+  const TransferTime transfer = transfer_times(*made, Unsplit::kTransfer)[CollectiveKind::kAllReduce];
+  const TransferTime latency = transfer_times(*made, Unsplit::kLatency)[CollectiveKind::kAllReduce];
   EXPECT_FALSE(transfer.is_split || latency.is_split);
   EXPECT_NEAR(transfer.at(2000), 180 * kUs, 1) << "twice the 90 us of 1000 bytes";
   EXPECT_NEAR(latency.at(2000), 90 * kUs, 1);
@@ -319,7 +316,7 @@ TEST(TransferTime, WhatWasMeasuredOfTheNetworkGoesFirst) {
                                                {.bytes = 9000, .ns = {150e3, 150e3, 150e3}}};
   made->measured_all_reduce = measured_time(measured);
   ASSERT_TRUE(made->measured_all_reduce.has_value());
-  const TransferTime time = transfer_times(*made, Unsplit::kLatency)[Kind::kAllReduce];
+  const TransferTime time = transfer_times(*made, Unsplit::kLatency)[CollectiveKind::kAllReduce];
   EXPECT_TRUE(time.is_split) << "although one size was recorded";
   EXPECT_NEAR(time.latency_ns, 60 * kUs, 1);
   EXPECT_NEAR(time.ns_per_byte, 10, 1e-6);
@@ -434,4 +431,4 @@ TEST(ChangedStep, HasAnIntervalOfTheStepsTheReplayAndOtherAssumptions) {
 }
 
 }  // namespace
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

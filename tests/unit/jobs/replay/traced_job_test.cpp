@@ -15,11 +15,10 @@
 #include "jobs/record/rank_figures.h"
 #include "tests/unit/ingest/trace_text.h"
 
-namespace ridgeline::cluster {
+namespace ridgeline::jobs {
 namespace {
 
-using communication::Kind;
-using imports::testing::event;
+using ingest::testing::event;
 using ::testing::HasSubstr;
 
 constexpr int kSteps = 8;
@@ -79,10 +78,9 @@ RankTrace trace_of(const RankOf& rank, const std::string& host = "", int world_s
   const std::string head =
       fmt::format(R"("distributedInfo": {{"backend": "nccl", "rank": {}, "world_size": {}}}, )", rank.rank, world_size);
   const auto events = events_of(rank);
-  const imports::Trace trace =
-      imports::read_trace(imports::testing::bytes_of(imports::testing::trace_of(events, head)));
-  analysis::RunInput input = imports::testing::import(events, head);
-  return {fmt::format("rank{}.json", rank.rank), host, imports::traced_rank(trace),
+  const ingest::Trace trace = ingest::read_trace(ingest::testing::bytes_of(ingest::testing::trace_of(events, head)));
+  analysis::RunInput input = ingest::testing::import(events, head);
+  return {fmt::format("rank{}.json", rank.rank), host, ingest::traced_rank(trace),
           std::move(input.runs.front().recording), input.scope};
 }
 
@@ -101,10 +99,10 @@ TEST(TracedJob, SplitsTheStepIntoWhatTheDeviceComputesAndWhatItWaitsFor) {
   ASSERT_EQ(job.records.size(), 2U);
   EXPECT_EQ(job.records[0].iterations.front().step, 5);
   ASSERT_EQ(job.records[0].collectives.size(), static_cast<std::size_t>(kSteps));
-  EXPECT_EQ(job.records[0].collectives[0].kind, Kind::kAllReduce);
+  EXPECT_EQ(job.records[0].collectives[0].kind, CollectiveKind::kAllReduce);
   EXPECT_EQ(job.records[0].collectives[0].bytes, 4000U);
   EXPECT_EQ(job.records[0].collectives[3].sequence, job.records[1].collectives[3].sequence);
-  const auto figures = communication::rank_figures(job.records);
+  const auto figures = rank_figures(job.records);
   ASSERT_EQ(figures.size(), 2U);
   // Rank 0 arrives 0.2 ms early: 0.1 of its all-reduce are beside its kernel, 0.1 wait for rank 1, 0.05 are the rest.
   EXPECT_NEAR(figures[0].exposed_ms, 0.15, 1e-6);
@@ -114,7 +112,7 @@ TEST(TracedJob, SplitsTheStepIntoWhatTheDeviceComputesAndWhatItWaitsFor) {
   EXPECT_NEAR(figures[1].exposed_ms, 0.05, 1e-6);
   EXPECT_NEAR(*figures[1].waiting_ms, 0, 1e-6);
   EXPECT_NEAR(figures[1].own_ms() - figures[0].own_ms(), 0.1, 1e-6);
-  const auto straggler = communication::find_straggler(job.records, {});
+  const auto straggler = find_straggler(job.records, {});
   ASSERT_TRUE(straggler.has_value());
   EXPECT_EQ(straggler->rank, 1);
   EXPECT_THAT(job.warnings, ::testing::ElementsAre(HasSubstr("share a machine")));
@@ -156,22 +154,22 @@ TEST(TracedJob, AnAllToAllIsWhatCallsSendsAndReceives) {
   }
   const auto job = traced_job(std::move(traces));
   ASSERT_TRUE(job) << job.error().message();
-  EXPECT_EQ(job->records[0].collectives[0].kind, Kind::kAllToAll);
-  EXPECT_TRUE(communication::rank_figures(job->records).at(0).waiting_ms.has_value());
+  EXPECT_EQ(job->records[0].collectives[0].kind, CollectiveKind::kAllToAll);
+  EXPECT_TRUE(rank_figures(job->records).at(0).waiting_ms.has_value());
 }
 
 TEST(TracedJob, ComparesWhatAnOldTraceHas) {
   const TracedJob job =
       job_of({.rank = 0, .other_forward = 400, .is_old = true}, {.rank = 1, .forward = 400, .is_old = true});
-  EXPECT_EQ(job.records[0].collectives[0].kind, Kind::kAllReduce) << "by the name of the kernel";
-  const auto figures = communication::rank_figures(job.records);
+  EXPECT_EQ(job.records[0].collectives[0].kind, CollectiveKind::kAllReduce) << "by the name of the kernel";
+  const auto figures = rank_figures(job.records);
   ASSERT_TRUE(figures.at(0).waiting_ms.has_value()) << "the streams of the ranks have other numbers";
   EXPECT_THAT(job.warnings, ::testing::Contains(HasSubstr("no process groups")));
 }
 
 TEST(TracedJob, SaysNothingOfRanksThatAreNotThere) {
   const auto job = job_of({.rank = 0, .ranks = "[0, 1, 2, 3]"}, {.rank = 1, .ranks = "[0, 1, 2, 3]"});
-  EXPECT_FALSE(communication::rank_figures(job.records).at(0).waiting_ms.has_value());
+  EXPECT_FALSE(rank_figures(job.records).at(0).waiting_ms.has_value());
 }
 
 std::string failure(std::vector<RankTrace> traces) {
@@ -203,4 +201,4 @@ TEST(TracedJob, KnowsTheSizesOfTypes) {
 }
 
 }  // namespace
-}  // namespace ridgeline::cluster
+}  // namespace ridgeline::jobs

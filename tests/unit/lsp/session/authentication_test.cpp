@@ -9,7 +9,7 @@
 #include "tests/unit/lsp/session/fake_client.h"
 #include "tests/unit/lsp/transport/places.h"
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 namespace {
 
 using ::testing::ElementsAre;
@@ -27,7 +27,7 @@ struct Door {
   }
   boost::asio::io_context loop;
   std::shared_ptr<FakeTransport> transport = std::make_shared<FakeTransport>();
-  std::vector<std::shared_ptr<transport::Transport>> let_in;
+  std::vector<std::shared_ptr<Transport>> let_in;
   std::vector<std::string> refused;
   std::function<void()> give_up;
 };
@@ -41,7 +41,7 @@ TEST(Authentication, OpensToTheToken) {
   EXPECT_EQ(door.transport->limit, 1000U);
   door.transport->receive(message(kToken));
   EXPECT_EQ(door.let_in.size(), 1U);
-  EXPECT_EQ(door.transport->limit, transport::kMaxMessageBytes);
+  EXPECT_EQ(door.transport->limit, kMaxMessageBytes);
   EXPECT_THAT(door.transport->sent, IsEmpty());
   door.loop.run();
   EXPECT_THAT(door.refused, IsEmpty());
@@ -115,4 +115,4 @@ TEST(SameSecret, ComparesAllOfIt) {
 }
 
 }  // namespace
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

@@ -2,7 +2,7 @@
 
 #include "tests/unit/lsp/session/fake_client.h"
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 namespace {
 
 using protocol::Json;
@@ -200,4 +200,4 @@ TEST(Listener, MayThrow) {
 }
 
 }  // namespace
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

@@ -6,7 +6,7 @@
 #include "protocol/json_fields.h"
 #include "tests/unit/lsp/session/fake_client.h"
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 namespace {
 
 using protocol::Json;
@@ -304,4 +304,4 @@ TEST(Messages, AreShownAndLogged) {
 }
 
 }  // namespace
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

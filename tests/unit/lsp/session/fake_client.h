@@ -15,12 +15,12 @@
 #include "lsp/transport/transport.h"
 #include "protocol/json_rpc.h"
 
-namespace ridgeline::session::testing {
+namespace ridgeline::lsp::testing {
 
 using protocol::Json;
 
 /// Keeps what is sent; tells what the test wants told.
-class FakeTransport : public transport::Transport {
+class FakeTransport : public lsp::Transport {
  public:
   void start(Handlers new_handlers) override { handlers = std::move(new_handlers); }
   void send(std::string message) override {
@@ -177,4 +177,4 @@ class FakeClient {
   int last_id = 0;
 };
 
-}  // namespace ridgeline::session::testing
+}  // namespace ridgeline::lsp::testing

@@ -2,7 +2,7 @@
 
 #include "tests/unit/lsp/session/fake_client.h"
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 namespace {
 
 using protocol::Json;
@@ -179,4 +179,4 @@ TEST(Lifecycle, AnswersWhatIsMalformed) {
 }
 
 }  // namespace
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

@@ -9,10 +9,10 @@
 
 #include "tests/unit/lsp/transport/places.h"
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 namespace {
 
-using transport::testing::run_until;
+using testing::run_until;
 
 /// A process that does nothing.
 class Sleeper {
@@ -78,4 +78,4 @@ TEST_P(ProcessWatch, KnowsThatThereIsNoSuchProcess) {
 INSTANTIATE_TEST_SUITE_P(Kinds, ProcessWatch, ::testing::Values(watch_process_end, poll_process_end));
 
 }  // namespace
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

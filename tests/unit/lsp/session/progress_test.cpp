@@ -6,7 +6,7 @@
 
 #include "tests/unit/lsp/session/fake_client.h"
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 namespace {
 
 using protocol::Json;
@@ -148,4 +148,4 @@ TEST(Progress, MayOutliveItsSession) {
 }
 
 }  // namespace
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

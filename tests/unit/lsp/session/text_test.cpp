@@ -10,7 +10,7 @@
 
 #include "lsp/session/documents.h"
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 namespace {
 
 using protocol::Position;
@@ -321,4 +321,4 @@ TEST(Documents, AreFoundByUriAndPath) {
 }
 
 }  // namespace
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

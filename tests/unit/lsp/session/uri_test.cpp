@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 namespace {
 
 TEST(PathOfUri, DecodesFiles) {
@@ -67,4 +67,4 @@ TEST(PathMaps, MayMoveTheRoot) {
 }
 
 }  // namespace
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

@@ -8,7 +8,7 @@
 #include "lsp/session/authentication.h"
 #include "tests/unit/lsp/session/fake_client.h"
 
-namespace ridgeline::session {
+namespace ridgeline::lsp {
 namespace {
 
 using ::testing::ElementsAre;
@@ -86,4 +86,4 @@ TEST(WaitingRoom, TurnsAllAwayAtTheEnd) {
 }
 
 }  // namespace
-}  // namespace ridgeline::session
+}  // namespace ridgeline::lsp

@@ -17,7 +17,7 @@
 #include "lsp/transport/lock_file.h"
 #include "tests/unit/lsp/transport/places.h"
 
-namespace ridgeline::transport {
+namespace ridgeline::lsp {
 namespace {
 
 using ::testing::ElementsAre;
@@ -246,4 +246,4 @@ TEST(LockFile, IsHeldWhileItsOwnerLives) {
 }
 
 }  // namespace
-}  // namespace ridgeline::transport
+}  // namespace ridgeline::lsp

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace ridgeline::transport {
+namespace ridgeline::lsp {
 namespace {
 
 using ::testing::ElementsAre;
@@ -134,4 +134,4 @@ TEST(Framing, ReadsALargeMessageInManyPieces) {
 }
 
 }  // namespace
-}  // namespace ridgeline::transport
+}  // namespace ridgeline::lsp

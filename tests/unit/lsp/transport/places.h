@@ -19,7 +19,7 @@
 
 #include "tests/unit/temporary_folder.h"
 
-namespace ridgeline::transport::testing {
+namespace ridgeline::lsp::testing {
 
 namespace fs = std::filesystem;
 using ridgeline::testing::content_of;
@@ -69,4 +69,4 @@ inline bool run_until(boost::asio::io_context& loop, const std::function<bool()>
   return so();
 }
 
-}  // namespace ridgeline::transport::testing
+}  // namespace ridgeline::lsp::testing

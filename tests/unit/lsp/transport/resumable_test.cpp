@@ -17,7 +17,7 @@
 #include "lsp/transport/peeked.h"
 #include "lsp/transport/stream_transport.h"
 
-namespace ridgeline::transport {
+namespace ridgeline::lsp {
 namespace {
 
 using ::testing::ElementsAre;
@@ -237,4 +237,4 @@ TEST(Peek, LetsGoOfAConnectionThatSaysNothing) {
 }
 
 }  // namespace
-}  // namespace ridgeline::transport
+}  // namespace ridgeline::lsp

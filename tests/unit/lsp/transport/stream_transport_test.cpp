@@ -11,7 +11,7 @@
 
 #include "tests/unit/lsp/transport/places.h"
 
-namespace ridgeline::transport {
+namespace ridgeline::lsp {
 namespace {
 
 using ::testing::ElementsAre;
@@ -157,4 +157,4 @@ TEST(StreamTransport, TellsNothingOnceItIsClosed) {
 }
 
 }  // namespace
-}  // namespace ridgeline::transport
+}  // namespace ridgeline::lsp

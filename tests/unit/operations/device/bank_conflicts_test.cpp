@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace ridgeline::hardware {
+namespace ridgeline::operations {
 namespace {
 
 /// The addresses of a warp whose threads are `stride` bytes apart.
@@ -54,4 +54,4 @@ TEST(BankConflicts, RowsOfATileArePadded) {
 }
 
 }  // namespace
-}  // namespace ridgeline::hardware
+}  // namespace ridgeline::operations

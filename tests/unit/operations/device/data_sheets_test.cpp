@@ -9,7 +9,7 @@
 #include "operations/device/data_sheet_table.h"
 #include "operations/device/device_file.h"
 
-namespace ridgeline::hardware {
+namespace ridgeline::operations {
 namespace {
 
 /// Multiply-adds that a unit does in a cycle: in float32 on its ordinary lanes (AMD: on matrix cores), in float16 on
@@ -147,4 +147,4 @@ TEST(DataSheets, CountDiesAsTorchDoes) {
 }
 
 }  // namespace
-}  // namespace ridgeline::hardware
+}  // namespace ridgeline::operations

@@ -6,7 +6,7 @@
 #include "operations/device/device_file.h"
 #include "operations/device/roofline.h"
 
-namespace ridgeline::hardware {
+namespace ridgeline::operations {
 namespace {
 
 /// Two cores of 100 GFLOP/s; L1 of 1 kB, a shared L2 of 100 kB, memory.
@@ -84,4 +84,4 @@ TEST(Roofline, NeedsThePeakOfAMatrixType) {
 }
 
 }  // namespace
-}  // namespace ridgeline::hardware
+}  // namespace ridgeline::operations

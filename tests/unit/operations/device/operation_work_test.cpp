@@ -6,7 +6,7 @@
 
 #include "operations/device/matrix_work.h"
 
-namespace ridgeline::hardware {
+namespace ridgeline::operations {
 namespace {
 
 OperationWork work(const std::string& key) {
@@ -137,4 +137,4 @@ TEST(OperationWork, WhatIsNoOperationOfOursHasNone) {
 }
 
 }  // namespace
-}  // namespace ridgeline::hardware
+}  // namespace ridgeline::operations

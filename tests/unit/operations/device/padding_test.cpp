@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-namespace ridgeline::hardware {
+namespace ridgeline::operations {
 namespace {
 
 constexpr double kCache = 1 << 20;
@@ -52,4 +52,4 @@ TEST(Padding, OnlyWhatIsWorthItIsProposed) {
 }
 
 }  // namespace
-}  // namespace ridgeline::hardware
+}  // namespace ridgeline::operations

@@ -6,7 +6,7 @@
 #include "operations/device/operation_work.h"
 #include "operations/device/roofline.h"
 
-namespace ridgeline::hardware {
+namespace ridgeline::operations {
 namespace {
 
 const Device& v100() {
@@ -36,7 +36,7 @@ TEST(TileModel, APartialLastTileAndWaveCost) {
 TEST(TileModel, ANarrowProductIsBoundByLoading) {
   const auto estimate = estimate_product({1, 65536, 1024, 2}, v100());
   ASSERT_TRUE(estimate.has_value());
-  EXPECT_EQ(estimate->slowest, Stage::kLoad);
+  EXPECT_EQ(estimate->slowest, TileStage::kLoad);
 }
 
 TEST(TileModel, NeverBelowTheRoofline) {
@@ -70,4 +70,4 @@ TEST(TileModel, OnlyForDevicesWhoseTilesAreKnown) {
 }
 
 }  // namespace
-}  // namespace ridgeline::hardware
+}  // namespace ridgeline::operations

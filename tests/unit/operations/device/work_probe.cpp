@@ -36,14 +36,14 @@
 
 namespace {
 
-using namespace ridgeline::hardware;
+using namespace ridgeline::operations;
 
-using ridgeline::estimate::Estimators;
+using ridgeline::operations::Estimators;
 
 std::vector<Estimators> read_estimators(const char* path) {
-  const auto text = ridgeline::base::read_text(path, ridgeline::estimate::kMaxEstimatorBytes);
-  auto all = text ? ridgeline::estimate::parse_estimators(*text, path)
-                  : decltype(ridgeline::estimate::parse_estimators("", ""))(text.error());
+  const auto text = ridgeline::base::read_text(path, ridgeline::operations::kMaxEstimatorBytes);
+  auto all = text ? ridgeline::operations::parse_estimators(*text, path)
+                  : decltype(ridgeline::operations::parse_estimators("", ""))(text.error());
   if (!all) {
     fmt::print(stderr, "{}\n", all.error().message());
     return {};
@@ -56,7 +56,7 @@ std::string estimates(const std::vector<Estimators>& across, const std::string& 
   if (across.empty()) {
     return "";
   }
-  const auto found = ridgeline::estimate::estimate_across(across.front(), key, device);
+  const auto found = ridgeline::operations::estimate_across(across.front(), key, device);
   return found ? fmt::format(" {:.0f} {:.0f} {:.0f}", found->ns, found->low, found->high) : " 0 0 0";
 }
 
@@ -90,7 +90,7 @@ int print_paddings() {
 }
 
 std::optional<Device> device_without_tf32(const std::string& name) {
-  auto named = ridgeline::profiling::named_device(name);
+  auto named = ridgeline::app::named_device(name);
   if (!named) {
     fmt::print(stderr, "{}\n", named.error().message());
     return std::nullopt;
@@ -109,8 +109,8 @@ int print_scaled(const std::string& from_name, const std::string& to_name) {
   for (std::string key; std::cin >> ns && std::getline(std::cin >> std::ws, key);) {
     const auto call = parse_call(key);
     const auto work = call ? work_of(*call) : std::nullopt;
-    const ridgeline::estimate::TimeElsewhere elsewhere{&*from, ns};
-    const auto found = work ? ridgeline::estimate::scaled(*call, *work, *to, {&elsewhere, 1}) : std::nullopt;
+    const ridgeline::operations::TimeElsewhere elsewhere{&*from, ns};
+    const auto found = work ? ridgeline::operations::scaled(*call, *work, *to, {&elsewhere, 1}) : std::nullopt;
     fmt::print("{}\n", found ? fmt::format("{:.0f} {:.0f} {:.0f}", found->ns, found->low, found->high) : "-");
   }
   return 0;
@@ -118,21 +118,21 @@ int print_scaled(const std::string& from_name, const std::string& to_name) {
 
 int print_ranks(const std::string& path) {
   const auto text = ridgeline::base::read_text(path, std::size_t{1} << 20U);
-  const auto cluster = ridgeline::cluster::parse_cluster(text ? *text : "", path);
+  const auto cluster = ridgeline::jobs::parse_cluster(text ? *text : "", path);
   if (!cluster) {
     fmt::print(stderr, "{}\n", cluster.error().message());
     return 1;
   }
   for (std::string line; std::getline(std::cin, line);) {
     std::istringstream given(line);
-    ridgeline::cluster::StepBounds alone;
+    ridgeline::jobs::StepBounds alone;
     ridgeline::protocol::Replica replica;
     alone.high_ns = 0;
     given >> alone.low_ns >> *alone.high_ns >> replica.buffers["float32"];
     for (std::uint64_t bytes = 0; given >> bytes;) {
       replica.gradients.push_back({std::to_string(replica.gradients.size()), bytes, "float32"});
     }
-    const auto steps = ridgeline::cluster::steps_of_ranks(alone, replica, *cluster);
+    const auto steps = ridgeline::jobs::steps_of_ranks(alone, replica, *cluster);
     if (!steps) {
       fmt::print(stderr, "{}\n", steps.error().message());
       return 1;

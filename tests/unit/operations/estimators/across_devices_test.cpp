@@ -14,11 +14,8 @@
 #include "operations/estimators/estimator_file.h"
 #include "operations/estimators/held_out.h"
 
-namespace ridgeline::estimate {
+namespace ridgeline::operations {
 namespace {
-
-using hardware::find_data_sheet;
-using operations::ListedTime;
 
 /// Square; at the peak of float32 it takes 2 · size³ / peak.
 std::string product(int size) {
@@ -70,7 +67,7 @@ TEST(EstimateAcross, IsOfTheBoundOfTheDevice) {
 }
 
 TEST(EstimateAcross, IsNoFasterThanTheRoofline) {
-  hardware::Device card = *find_data_sheet("T4");
+  Device card = *find_data_sheet("T4");
   card.power_w.reset();
   const auto found = estimate_across(estimators(0.1), product(1024), card);
   ASSERT_TRUE(found.has_value());
@@ -86,7 +83,7 @@ TEST(EstimateAcross, RefusesWhatIsFarOutside) {
 /// Of 25 products the second quickest counts, 1984³ in 1984 µs, and of the devices T4, which has the least power.
 TEST(EstimateAcross, OfADeviceThatIsShortOfPowerReachesFromTheFullClockToTheEnergyOfTheOthers) {
   const Estimators made = estimators(2);
-  hardware::Device card = *find_data_sheet("T4");
+  Device card = *find_data_sheet("T4");
   const auto full = estimate_across(made, product(1024), card);
   ASSERT_TRUE(full.has_value());
   const double flops = 2.0 * 1024 * 1024 * 1024;
@@ -124,7 +121,7 @@ Estimators of_sums() {
 }
 
 TEST(EstimateAcross, OfFewerRowsThanWereSeenIsAShareOfTheSmallest) {
-  const hardware::Device card = *find_data_sheet("T4");
+  const Device card = *find_data_sheet("T4");
   const auto seen = estimate_across(of_sums(), sum_of_rows(4096), card);
   const auto small = estimate_across(of_sums(), sum_of_rows(512), card);
   ASSERT_TRUE(seen.has_value());
@@ -160,12 +157,12 @@ TEST(ErrorsAcross, StandBesideTheRooflineAndScaledTimes) {
 
 /// Adding moves 12 bytes for each operation: nearly all of it scales with the bandwidth.
 TEST(WaveScaling, OfWhatMovesDataIsByTheBandwidth) {
-  const auto work = hardware::work_of(R"(["aten::add.Tensor",["t:float32:4096:1:cuda","t:float32:4096:1:cuda"],{}])");
+  const auto work = work_of(R"(["aten::add.Tensor",["t:float32:4096:1:cuda","t:float32:4096:1:cuda"],{}])");
   ASSERT_TRUE(work.has_value());
-  const auto scaled = hardware::wave_scaled_ns(*work, *find_data_sheet("P4"), *find_data_sheet("T4"), 1000);
+  const auto scaled = wave_scaled_ns(*work, *find_data_sheet("P4"), *find_data_sheet("T4"), 1000);
   ASSERT_TRUE(scaled.has_value());
   EXPECT_NEAR(*scaled, 1000 * 192.0 / 320, 5);
 }
 
 }  // namespace
-}  // namespace ridgeline::estimate
+}  // namespace ridgeline::operations

@@ -13,10 +13,9 @@
 #include "operations/estimators/held_out.h"
 #include "operations/estimators/parameters.h"
 
-namespace ridgeline::estimate {
+namespace ridgeline::operations {
 namespace {
 
-using operations::ListedTime;
 using ::testing::HasSubstr;
 
 std::string product(int m, int k, int n, const std::string& dtype = "float32") {
@@ -180,4 +179,4 @@ TEST(HeldOut, ErrorsAreRelativeToTheMeasuredTime) {
 }
 
 }  // namespace
-}  // namespace ridgeline::estimate
+}  // namespace ridgeline::operations

@@ -5,7 +5,7 @@
 #include "operations/kernels/matmul_source.h"
 #include "processor.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 namespace {
 
 TEST(ParseConvolution, IsAProductForEachImage) {
@@ -56,4 +56,4 @@ TEST(ConvolutionPlan, AnImageOfTheKernelsSizeHasPrograms) {
 }
 
 }  // namespace
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

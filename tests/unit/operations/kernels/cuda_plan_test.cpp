@@ -10,24 +10,24 @@
 #include "operations/device/tile_model.h"
 #include "operations/kernels/operation.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
 
 Ranked<CudaPlan> cuda_plans(const std::string& operation, std::size_t top = 10) {
-  const auto found = construct_cuda(*parse_operation(operation), *hardware::find_data_sheet("V100-PCIE"), top);
+  const auto found = construct_cuda(*parse_operation(operation), *find_data_sheet("V100-PCIE"), top);
   EXPECT_TRUE(found) << found.error().message();
   return found ? *found : Ranked<CudaPlan>();
 }
 
 TEST(CudaPlan, ALargeProductsBestTileIsTheWhiteBoxModelsWithoutSplits) {
-  const auto gpu = hardware::find_data_sheet("V100-PCIE");
+  const auto gpu = find_data_sheet("V100-PCIE");
   const auto found = cuda_plans("matmul 4096 4096 1024");
-  auto tilings = hardware::product_tilings({1, 4096, 4096, 1024}, *gpu);
-  std::erase_if(tilings, [](const hardware::TileEstimate& one) { return one.splits > 1; });
-  const auto best = std::ranges::min_element(tilings, {}, &hardware::TileEstimate::ns);
+  auto tilings = product_tilings({1, 4096, 4096, 1024}, *gpu);
+  std::erase_if(tilings, [](const TileEstimate& one) { return one.splits > 1; });
+  const auto best = std::ranges::min_element(tilings, {}, &TileEstimate::ns);
   ASSERT_EQ(found.plans.size(), 10U);
   EXPECT_EQ(found.plans[0].tile_rows, best->tile_rows);
   EXPECT_EQ(found.plans[0].tile_columns, best->tile_columns);
@@ -36,12 +36,12 @@ TEST(CudaPlan, ALargeProductsBestTileIsTheWhiteBoxModelsWithoutSplits) {
 }
 
 TEST(CudaPlan, ASmallProductsTilesLeaveWarpsThatHideWhatOthersWaitFor) {
-  const auto gpu = hardware::find_data_sheet("H100");
+  const auto gpu = find_data_sheet("H100");
   const auto found = construct_cuda(*parse_operation("matmul 1024 1024 1024"), *gpu, 100);
   ASSERT_TRUE(found) << found.error().message();
   // The white-box model's best tiles have a block of four warps for each multiprocessor.
-  const auto tilings = hardware::product_tilings({1, 1024, 1024, 1024}, *gpu);
-  const auto best = std::ranges::min_element(tilings, {}, &hardware::TileEstimate::ns);
+  const auto tilings = product_tilings({1, 1024, 1024, 1024}, *gpu);
+  const auto best = std::ranges::min_element(tilings, {}, &TileEstimate::ns);
   const CudaPlan& first = found->plans.front();
   EXPECT_LT(first.tile_rows * first.tile_columns, best->tile_rows * best->tile_columns);
 }
@@ -64,7 +64,7 @@ TEST(CudaPlan, BlocksAndThreadsCoverTheResult) {
 }
 
 TEST(CudaPlan, ChainsTakeAsLongAsTheirBytes) {
-  const auto memory = hardware::find_data_sheet("V100-PCIE")->levels.back().bytes_per_s->all.value;
+  const auto memory = find_data_sheet("V100-PCIE")->levels.back().bytes_per_s->all.value;
   const auto chain = cuda_plans("elementwise 4096 1024 = x * y + b[1024]");
   ASSERT_EQ(chain.plans.size(), 1U);
   EXPECT_DOUBLE_EQ(chain.plans[0].ns, 4 * (3 * 4096 * 1024 + 1024) / memory * 1e9);
@@ -75,7 +75,7 @@ TEST(CudaPlan, ChainsTakeAsLongAsTheirBytes) {
 }
 
 TEST(CudaPlan, WhatIsNotDescribedIsAnError) {
-  auto unknown = *hardware::find_data_sheet("V100-PCIE");
+  auto unknown = *find_data_sheet("V100-PCIE");
   unknown.levels.clear();
   for (const char* operation : {"matmul 8 8 8", "elementwise 8 8 = relu(x)", "reduce sum 8 8 dim 1"}) {
     const auto found = construct_cuda(*parse_operation(operation), unknown, 10);
@@ -94,4 +94,4 @@ TEST(CudaPlan, SourcesHaveNoTokensLeft) {
 }
 
 }  // namespace
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

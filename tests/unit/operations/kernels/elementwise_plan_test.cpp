@@ -7,7 +7,7 @@
 
 #include "processor.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 namespace {
 
 std::vector<ElementwisePlan> chain_plans(const std::string& operation, int threads, double vector_bytes = 64) {
@@ -139,4 +139,4 @@ TEST(ElementwiseSource, HasTheFunctionsThatItUsesAndNoOthers) {
 }
 
 }  // namespace
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

@@ -9,7 +9,7 @@
 #include "operations/kernels/matmul_source.h"
 #include "processor.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 namespace {
 
 const std::vector<MatmulShape> kShapes = {{512, 1003, 768}, {1, 1, 1},      {1, 4096, 4096},    {7, 5, 3},
@@ -147,7 +147,7 @@ TEST(MatmulPlan, ADeviceWithoutBandwidthsOrAGpuIsRefused) {
   auto device = processor(64);
   device.levels[1].bytes_per_s.reset();
   EXPECT_NE(construct_matmul({8, 8, 8}, device, 1, 1).error().message().find("bandwidth of L2"), std::string::npos);
-  device.kind = hardware::DeviceKind::kGpu;
+  device.kind = DeviceKind::kGpu;
   EXPECT_NE(construct_matmul({8, 8, 8}, device, 1, 1).error().message().find("not a processor"), std::string::npos);
 }
 
@@ -192,4 +192,4 @@ TEST(MatmulSource, OnlySeveralPartsNeedOpenMp) {
 }
 
 }  // namespace
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

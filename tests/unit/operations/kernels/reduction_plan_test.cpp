@@ -7,7 +7,7 @@
 
 #include "processor.h"
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 namespace {
 
 std::vector<ReductionPlan> reduction_plans(const std::string& operation, int threads, double vector_bytes = 64) {
@@ -88,4 +88,4 @@ TEST(ReductionSource, AMaximumStartsFromMinusInfinity) {
 }
 
 }  // namespace
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

@@ -6,13 +6,13 @@
 
 #include <string>
 
-namespace ridgeline::kernels {
+namespace ridgeline::operations {
 namespace {
 
 using ::testing::ElementsAre;
 
 std::optional<StepOperation> of(const std::string& key) {
-  const auto call = hardware::parse_call(key);
+  const auto call = parse_call(key);
   return call ? step_operation(*call) : std::nullopt;
 }
 
@@ -79,4 +79,4 @@ TEST(StepOperation, ReductionsAreAlongTheFirstOrTheLastDimensions) {
 }
 
 }  // namespace
-}  // namespace ridgeline::kernels
+}  // namespace ridgeline::operations

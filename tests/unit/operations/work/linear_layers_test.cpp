@@ -6,15 +6,15 @@
 
 #include <string>
 
-namespace ridgeline::efficiency {
+namespace ridgeline::operations {
 namespace {
 
 using protocol::StepPart;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-hardware::Device processor(const std::string& name) {
-  hardware::Device device;
+Device processor(const std::string& name) {
+  Device device;
   device.name = name;
   device.levels = {{"L1", 1 << 15, 1, 64, {}}, {"L2", 1 << 20, 1, 64, {}}, {"memory", 1e10, 1, 64, {}}};
   return device;
@@ -59,13 +59,13 @@ class LayeredStep {
     captured_.operations.push_back({index, 0, 0, part});
     graph_.tasks.push_back({.line = static_cast<std::uint32_t>(graph_.lines.size()) - 1,
                             .module = static_cast<std::uint32_t>(graph_.modules.size()) - 1});
-    places_.tasks.push_back({static_cast<graph::TaskId>(index)});
+    places_.tasks.push_back({static_cast<step::TaskId>(index)});
     places_.ns.push_back(1e6);
   }
 
-  graph::Graph graph_;
+  step::Graph graph_;
   protocol::CapturedStep captured_;
-  whatif::Places places_;
+  step::Places places_;
 };
 
 TEST(LinearLayers, AWidthIsFoundWithTheProductsOnBothOfItsSides) {
@@ -95,4 +95,4 @@ TEST(LinearLayers, NothingIsProposedWhereNothingIsKnown) {
 }
 
 }  // namespace
-}  // namespace ridgeline::efficiency
+}  // namespace ridgeline::operations

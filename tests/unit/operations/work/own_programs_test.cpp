@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace ridgeline::efficiency {
+namespace ridgeline::operations {
 namespace {
 
 using ::testing::ElementsAre;
@@ -75,4 +75,4 @@ TEST(OwnPrograms, MostSavedComesFirst) {
 }
 
 }  // namespace
-}  // namespace ridgeline::efficiency
+}  // namespace ridgeline::operations

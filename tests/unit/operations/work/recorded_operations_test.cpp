@@ -9,7 +9,7 @@
 
 #include "step/changes/step_operations.h"
 
-namespace ridgeline::efficiency {
+namespace ridgeline::operations {
 namespace {
 
 using ::testing::ElementsAre;
@@ -29,7 +29,7 @@ class Recorded {
   /// The operation's number. `key`: of kProduct (0) and kUnknown (1); -1: none.
   std::uint32_t add(const char* name, std::uint32_t parent = 0, int key = -1) {
     graph_.operations.push_back(
-        {graph::name_index(graph_, name), parent, static_cast<std::uint32_t>(keys_.of_op.size())});
+        {step::name_index(graph_, name), parent, static_cast<std::uint32_t>(keys_.of_op.size())});
     keys_.of_op.push_back(key);
     return static_cast<std::uint32_t>(graph_.operations.size() - 1);
   }
@@ -44,11 +44,11 @@ class Recorded {
     return all;
   }
 
-  /// Where whatif::find_recorded() finds them.
-  std::vector<std::uint32_t> found() const { return whatif::find_recorded(graph_, recorded_operations(graph_, keys_)); }
+  /// Where step::find_recorded() finds them.
+  std::vector<std::uint32_t> found() const { return step::find_recorded(graph_, recorded_operations(graph_, keys_)); }
 
  private:
-  graph::Graph graph_;
+  step::Graph graph_;
   analysis::RecordedKeys keys_;
 };
 
@@ -80,4 +80,4 @@ TEST(RecordedOperations, CountOneWithoutArgumentsAmongThoseOfItsName) {
 }
 
 }  // namespace
-}  // namespace ridgeline::efficiency
+}  // namespace ridgeline::operations

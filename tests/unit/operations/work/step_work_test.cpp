@@ -6,13 +6,13 @@
 
 #include <string>
 
-namespace ridgeline::efficiency {
+namespace ridgeline::operations {
 namespace {
 
 using analysis::Phase;
 using analysis::StepWork;
-using graph::Kind;
 using protocol::StepPart;
+using step::Kind;
 using ::testing::DoubleNear;
 using ::testing::Optional;
 
@@ -24,11 +24,11 @@ constexpr double kBytes = 140'000;
 constexpr const char* kRelu = R"(["aten::relu.default",["t:float32:100,100:100,1"],{}])";
 
 /// 1 GFLOP/s and 1 GB/s: a FLOP and a byte take a nanosecond each.
-hardware::Device slow_device(const std::string& peak = "float32") {
-  hardware::Device device;
+Device slow_device(const std::string& peak = "float32") {
+  Device device;
   device.name = "slow";
-  device.peaks.push_back({peak, {{1e9, hardware::Source::kMeasured}}});
-  device.levels.push_back({"memory", 1e12, 1, 64, hardware::Rate{{1e9, hardware::Source::kMeasured}}});
+  device.peaks.push_back({peak, {{1e9, Source::kMeasured}}});
+  device.levels.push_back({"memory", 1e12, 1, 64, Rate{{1e9, Source::kMeasured}}});
   return device;
 }
 
@@ -36,7 +36,7 @@ hardware::Device slow_device(const std::string& peak = "float32") {
 class Step {
  public:
   Step() {
-    graph_.resources.push_back({"thread 0", graph::Resource::Type::kHost});
+    graph_.resources.push_back({"thread 0", step::Resource::Type::kHost});
     graph_.names = {""};
     graph_.lines.emplace_back();
     graph_.modules = {""};
@@ -48,7 +48,7 @@ class Step {
                   bool recorded = true) {
     if (recorded) {
       const auto index = static_cast<std::uint32_t>(graph_.operations.size());
-      graph_.operations.push_back({graph::name_index(graph_, name), 0});
+      graph_.operations.push_back({step::name_index(graph_, name), 0});
       graph_.lines.push_back({"net.py", static_cast<std::uint32_t>(graph_.lines.size())});
       graph_.tasks.push_back({.duration_ns = ns,
                               .line = static_cast<std::uint32_t>(graph_.lines.size()) - 1,
@@ -68,7 +68,7 @@ class Step {
   }
 
  private:
-  graph::Graph graph_;
+  step::Graph graph_;
   protocol::CapturedStep captured_;
 };
 
@@ -92,7 +92,7 @@ TEST(StepWork, ComparesEachLineWithTheRoofline) {
 
 TEST(StepWork, ComparesFloat32WithTensorFloat32WhereTheStepMayUseIt) {
   auto device = slow_device();
-  device.peaks.push_back({"tf32", {{8e9, hardware::Source::kDataSheet}}});
+  device.peaks.push_back({"tf32", {{8e9, Source::kDataSheet}}});
   constexpr const char* kConvolution =
       R"(["aten::convolution.default",["t:float32:1,16,10,10:1600,100,10,1","t:float32:16,16,1,1:16,1,1,1",null,)"
       R"([1,1],[0,0],[1,1],false,[0,0],1],{}])";
@@ -158,4 +158,4 @@ TEST(StepWork, SaysHowMuchIsNotModelled) {
 }
 
 }  // namespace
-}  // namespace ridgeline::efficiency
+}  // namespace ridgeline::operations

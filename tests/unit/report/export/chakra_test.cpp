@@ -10,10 +10,10 @@
 #include "report/export/protobuf_message.h"
 #include "tests/unit/jobs/replay/recorded_ddp.h"
 
-namespace ridgeline::exports {
+namespace ridgeline::report {
 namespace {
 
-using cluster::testing::DdpJob;
+using jobs::testing::DdpJob;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -65,7 +65,7 @@ TEST(Chakra, EachRankHasAFile) {
 
 TEST(Chakra, OtherGroupsAreNumberedByTheirNames) {
   DdpJob job = two_buckets();
-  for (communication::RankRecord& rank : job.records) {
+  for (jobs::RankRecord& rank : job.records) {
     rank.groups.push_back({"pair", "gloo", {1}});
   }
   job.records[0].groups.push_back({"alone", "gloo", {0}});
@@ -77,8 +77,8 @@ TEST(Chakra, OtherGroupsAreNumberedByTheirNames) {
 
 TEST(Chakra, ACollectiveWithoutATypeIsRefused) {
   DdpJob job = two_buckets();
-  for (communication::RankRecord& rank : job.records) {
-    rank.collectives[0].kind = communication::Kind::kOther;
+  for (jobs::RankRecord& rank : job.records) {
+    rank.collectives[0].kind = jobs::CollectiveKind::kOther;
   }
   const auto files = chakra_traces(job.records, *job.made());
   ASSERT_FALSE(files);
@@ -93,7 +93,7 @@ std::vector<analysis::ExecutionTrace> read_again(const std::vector<NamedFile>& f
     if (!file.name.ends_with(".et")) {
       continue;
     }
-    auto trace = imports::read_execution_trace(file.content, static_cast<int>(traces.size()));
+    auto trace = ingest::read_execution_trace(file.content, static_cast<int>(traces.size()));
     EXPECT_TRUE(trace) << trace.error().message();
     if (trace) {
       traces.push_back(std::move(*trace));
@@ -106,21 +106,21 @@ TEST(Chakra, WhatIsReadAgainIsReplayedAsTheJobWas) {
   const DdpJob ddp = two_buckets();
   const auto job = ddp.made();
   ASSERT_TRUE(job);
-  const auto executed = cluster::executed_job(read_again(*chakra_traces(ddp.records, *job)));
+  const auto executed = jobs::executed_job(read_again(*chakra_traces(ddp.records, *job)));
   ASSERT_TRUE(executed) << executed.error().message();
   EXPECT_THAT(executed->warnings, testing::IsEmpty());
   EXPECT_EQ(executed->job.steps, job->steps);
-  const auto before = cluster::replay(*job);
-  const auto after = cluster::replay(executed->job);
+  const auto before = jobs::replay(*job);
+  const auto after = jobs::replay(executed->job);
   ASSERT_TRUE(before && after) << after.error().message();
-  EXPECT_NEAR(cluster::median_step_ms(after->step_ns), cluster::median_step_ms(before->step_ns), 0.008)
+  EXPECT_NEAR(jobs::median_step_ms(after->step_ns), jobs::median_step_ms(before->step_ns), 0.008)
       << "what passes before a collective starts is left out";
   ASSERT_EQ(executed->job.ranks[1].calls.size(), 4U);
   EXPECT_EQ(executed->job.ranks[1].calls[3].bucket, 1);
   EXPECT_EQ(executed->job.ranks[1].calls[3].bytes, 8000);
-  const auto faster = cluster::replay(*with_faster_communication(executed->job, 4));
+  const auto faster = jobs::replay(*with_faster_communication(executed->job, 4));
   ASSERT_TRUE(faster);
-  EXPECT_LT(cluster::median_step_ms(faster->step_ns), cluster::median_step_ms(after->step_ns));
+  EXPECT_LT(jobs::median_step_ms(faster->step_ns), jobs::median_step_ms(after->step_ns));
 }
 
 /// A node of a trace by itself.
@@ -135,23 +135,23 @@ std::string node(std::uint64_t id, std::uint64_t type, std::uint64_t microsecond
 }
 
 std::string error_of(const std::string& bytes) {
-  const auto trace = imports::read_execution_trace(bytes, 0);
+  const auto trace = ingest::read_execution_trace(bytes, 0);
   if (!trace) {
     return trace.error().message();
   }
-  const auto job = cluster::executed_job({*trace});
+  const auto job = jobs::executed_job({*trace});
   return job ? "" : job.error().message();
 }
 
 TEST(Chakra, TracesOfOthersAreOneStep) {
   const std::string metadata = ProtobufMessage{}.delimited();
   const std::string bytes = metadata + node(7, 4, 30, {}) + node(9, 4, 50, {}) + node(3, 7, 0, {7}) + node(1, 1, 0, {});
-  const auto trace = imports::read_execution_trace(bytes, 5);
+  const auto trace = ingest::read_execution_trace(bytes, 5);
   ASSERT_TRUE(trace) << trace.error().message();
-  const auto executed = cluster::executed_job({*trace});
+  const auto executed = jobs::executed_job({*trace});
   ASSERT_TRUE(executed) << executed.error().message();
   EXPECT_THAT(executed->warnings, ElementsAre(HasSubstr("1 communications of the traces have no duration")));
-  const auto replayed = cluster::replay(executed->job);
+  const auto replayed = jobs::replay(executed->job);
   ASSERT_TRUE(replayed);
   EXPECT_EQ(replayed->step_ns, (std::vector<std::vector<std::int64_t>>{{80'000}})) << "the host runs one at a time";
 }
@@ -165,10 +165,10 @@ TEST(Chakra, DamagedTracesAreRefused) {
   EXPECT_THAT(error_of(metadata + node(1, 4, 30, {}) + node(1, 4, 30, {})), HasSubstr("two nodes 1"));
   EXPECT_THAT(error_of(metadata + node(1, 4, 30, {2})), HasSubstr("waits for node 2, which is not there"));
   EXPECT_THAT(error_of(metadata + node(1, 4, ~std::uint64_t{0}, {})), HasSubstr("35 years"));
-  const auto trace = imports::read_execution_trace(metadata + node(1, 4, 30, {}), 0);
+  const auto trace = ingest::read_execution_trace(metadata + node(1, 4, 30, {}), 0);
   ASSERT_TRUE(trace);
-  EXPECT_THAT(cluster::executed_job({*trace, *trace}).error().message(), HasSubstr("two traces are of rank 0"));
+  EXPECT_THAT(jobs::executed_job({*trace, *trace}).error().message(), HasSubstr("two traces are of rank 0"));
 }
 
 }  // namespace
-}  // namespace ridgeline::exports
+}  // namespace ridgeline::report

@@ -12,7 +12,7 @@
 
 #include "tests/unit/report/export/recorded_step.h"
 
-namespace ridgeline::exports {
+namespace ridgeline::report {
 namespace {
 
 using nlohmann::json;
@@ -132,4 +132,4 @@ TEST(PerfettoTrace, TakesAnyName) {
 }
 
 }  // namespace
-}  // namespace ridgeline::exports
+}  // namespace ridgeline::report

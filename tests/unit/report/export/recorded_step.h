@@ -7,7 +7,7 @@
 #include "analysis/build_profile.h"
 #include "tests/unit/analysis/analysed.h"
 
-namespace ridgeline::exports::testing {
+namespace ridgeline::report::testing {
 
 using namespace analysis::testing;
 
@@ -48,4 +48,4 @@ inline RecordingBuilder two_steps() {
   return builder;
 }
 
-}  // namespace ridgeline::exports::testing
+}  // namespace ridgeline::report::testing

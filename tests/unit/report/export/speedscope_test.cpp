@@ -9,7 +9,7 @@
 
 #include "tests/unit/report/export/recorded_step.h"
 
-namespace ridgeline::exports {
+namespace ridgeline::report {
 namespace {
 
 using nlohmann::json;
@@ -77,4 +77,4 @@ TEST(Speedscope, FramesHaveTheirPlaces) {
 }
 
 }  // namespace
-}  // namespace ridgeline::exports
+}  // namespace ridgeline::report

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 namespace {
 
 constexpr std::array<Residual, 4> kTable = {{{"any", 0.5, 20, 90, 0.3},
@@ -55,4 +55,4 @@ TEST(Calibrated, IsNeverNarrowerThanTheModelsOwnInterval) {
 }
 
 }  // namespace
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

@@ -5,12 +5,10 @@
 #include "step/simulate/simulate.h"
 #include "step_graph.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 namespace {
 
 using analysis::Phase;
-using graph::Graph;
-using graph::Kind;
 using ::testing::HasSubstr;
 using testing::StepGraph;
 
@@ -42,7 +40,7 @@ std::int64_t total_after(const std::string& text, Bound bound = Bound::kMiddle) 
     ADD_FAILURE() << changed.error().message();
     return -1;
   }
-  return simulate::simulate(changed->graph)->total_ns;
+  return simulate(changed->graph)->total_ns;
 }
 
 TEST(ChangeFile, DaydreamsMixedPrecision) {
@@ -98,4 +96,4 @@ TEST(ChangeFile, WhatDoesNotFitTheStepIsNamedToo) {
 }
 
 }  // namespace
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

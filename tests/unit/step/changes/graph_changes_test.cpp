@@ -13,20 +13,17 @@
 #include "step/simulate/simulate.h"
 #include "step_graph.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 namespace {
 
 using analysis::Phase;
-using graph::Graph;
-using graph::Kind;
-using graph::TaskId;
 using ::testing::HasSubstr;
 using testing::StepGraph;
 
 const StepFacts kNoFacts;
 constexpr std::int64_t kMillisecond = 1'000'000;
 
-std::int64_t length_of_step(const Graph& graph) { return simulate::simulate(graph)->total_ns; }
+std::int64_t length_of_step(const Graph& graph) { return simulate(graph)->total_ns; }
 
 base::Result<ChangedGraph> made(GraphFunction change, const Graph& graph, std::string_view argument = "",
                                 const StepFacts& facts = kNoFacts, Bound bound = Bound::kMiddle) {
@@ -127,7 +124,7 @@ TEST(GraphChanges, AnotherOptimizerOfAStepOnTheHostIsBoundedByItsTime) {
   StepGraph step;
   step.host(Kind::kOperation, 90 * kMillisecond, Phase::kForward, "aten::addmm");
   step.host(Kind::kOperation, 10 * kMillisecond, Phase::kOptimizer, "aten::addcdiv_");
-  const graph::Graph graph = step.finish();
+  const Graph graph = step.finish();
   const auto basis = graph_basis(graph, 100, {}, std::nullopt);
   ASSERT_TRUE(basis);
   for (const char* change : {"foreach-optimizer", "fused-optimizer"}) {
@@ -275,7 +272,7 @@ TEST(GraphChanges, DataParallelWaitsForTheAllReduces) {
   ASSERT_TRUE(after);
   EXPECT_EQ(after->samples, 2);
   const double sent = 100e6 / 0.85;
-  const auto schedule = simulate::simulate(after->graph);
+  const auto schedule = simulate(after->graph);
   std::size_t buckets = 0;
   double busy = 0;
   for (TaskId id = 0; id < after->graph.tasks.size(); ++id) {
@@ -358,13 +355,13 @@ TEST(GraphChanges, VdnnMovesActivationsAndBack) {
   const Graph before = with_activations();
   const auto after = made(vdnn, before);
   ASSERT_TRUE(after);
-  const auto schedule = simulate::simulate(after->graph);
+  const auto schedule = simulate(after->graph);
   std::int64_t moved = 0;
-  for (const graph::MemoryChange& change : after->graph.memory) {
+  for (const MemoryChange& change : after->graph.memory) {
     moved += change.bytes;
   }
   EXPECT_EQ(moved, 0);
-  EXPECT_LE(simulate::memory_peak(after->graph, *schedule).bytes, 64 << 20);
+  EXPECT_LE(memory_peak(after->graph, *schedule).bytes, 64 << 20);
   EXPECT_GE(length_of_step(after->graph), length_of_step(before));
   Graph none = before;
   none.memory.clear();
@@ -457,4 +454,4 @@ TEST(PredictOnGraph, EveryChangeOfATraceHasWhatTheTableSays) {
 }
 
 }  // namespace
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

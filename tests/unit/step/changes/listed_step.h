@@ -17,30 +17,30 @@
 #include "step/graph/graph.h"
 #include "step/simulate/simulate.h"
 
-namespace ridgeline::whatif::testing {
+namespace ridgeline::step::testing {
 
 /// A step on one thread: Python and operations in turns.
 class Step {
  public:
   Step() {
-    graph.resources.push_back({"thread 0", graph::Resource::Type::kHost});
+    graph.resources.push_back({"thread 0", step::Resource::Type::kHost});
     graph.names = {""};
     graph.lines.emplace_back();
     graph.modules = {""};
     graph.operations.emplace_back();
     captured.modules = {""};
-    append({.kind = graph::Kind::kMark});
+    append({.kind = step::Kind::kMark});
   }
 
   /// `python_ns` of Python, then an operation whose key is `name` with `shape`.
   Step& operation(const std::string& name, const std::string& shape, std::int64_t ns, std::int64_t python_ns = 0,
                   protocol::StepPart part = protocol::StepPart::kForward) {
     if (python_ns > 0) {
-      append({.duration_ns = python_ns, .kind = graph::Kind::kPython});
+      append({.duration_ns = python_ns, .kind = step::Kind::kPython});
     }
     const auto index = static_cast<std::uint32_t>(graph.operations.size());
-    graph.operations.push_back({graph::name_index(graph, name), 0});
-    append({.duration_ns = ns, .operation = index, .kind = graph::Kind::kOperation});
+    graph.operations.push_back({step::name_index(graph, name), 0});
+    append({.duration_ns = ns, .operation = index, .kind = step::Kind::kOperation});
     capture(captured, name, shape, part);
     return *this;
   }
@@ -48,16 +48,15 @@ class Step {
   /// An operation that the host launches and a device computes.
   Step& launched(const std::string& name, const std::string& shape, std::int64_t launch_ns, std::int64_t ns) {
     operation(name, shape, launch_ns);
-    const graph::TaskId launch = graph.end;
-    const graph::Task& task = graph.tasks[launch];
+    const step::TaskId launch = graph.end;
+    const step::Task& task = graph.tasks[launch];
     if (graph.resources.size() == 1) {
-      graph.resources.push_back({"device 0, stream 7", graph::Resource::Type::kDevice});
+      graph.resources.push_back({"device 0, stream 7", step::Resource::Type::kDevice});
     }
-    const auto id = static_cast<graph::TaskId>(graph.tasks.size());
-    graph.tasks.push_back(
-        {.duration_ns = ns, .operation = task.operation, .resource = 1, .kind = graph::Kind::kKernel});
+    const auto id = static_cast<step::TaskId>(graph.tasks.size());
+    graph.tasks.push_back({.duration_ns = ns, .operation = task.operation, .resource = 1, .kind = step::Kind::kKernel});
     graph.dependencies.push_back({launch, id, 0});
-    if (last_on_device_ != graph::kNoTask) {
+    if (last_on_device_ != step::kNoTask) {
       graph.tasks[last_on_device_].next = id;
     }
     last_on_device_ = id;
@@ -66,7 +65,7 @@ class Step {
 
   /// For the device.
   Step& wait() {
-    append({.kind = graph::Kind::kWait});
+    append({.kind = step::Kind::kWait});
     graph.dependencies.push_back({last_on_device_, graph.end, 0});
     return *this;
   }
@@ -89,12 +88,12 @@ class Step {
     return *change_basis(graph, captured, baseline, alone);
   }
 
-  graph::Graph graph;
+  step::Graph graph;
   protocol::CapturedStep captured;
 
  private:
-  void append(graph::Task task) {
-    const auto id = static_cast<graph::TaskId>(graph.tasks.size());
+  void append(step::Task task) {
+    const auto id = static_cast<step::TaskId>(graph.tasks.size());
     if (id > 0) {
       graph.tasks[graph.end].next = id;
     }
@@ -102,7 +101,7 @@ class Step {
     graph.end = id;
   }
 
-  graph::TaskId last_on_device_ = graph::kNoTask;
+  step::TaskId last_on_device_ = step::kNoTask;
 };
 
 inline protocol::CapturedStep captured(const std::vector<std::pair<std::string, std::string>>& operations) {
@@ -121,8 +120,8 @@ inline TimeAlone alone(std::map<std::string, double> times, bool are_disturbed =
   };
 }
 
-inline std::int64_t total(const graph::Graph& graph) {
-  const auto schedule = simulate::simulate(graph);
+inline std::int64_t total(const step::Graph& graph) {
+  const auto schedule = step::simulate(graph);
   EXPECT_TRUE(schedule);
   return schedule->total_ns;
 }
@@ -136,4 +135,4 @@ inline protocol::Captured of(protocol::CapturedStep step, int batch_size,
   return captured;
 }
 
-}  // namespace ridgeline::whatif::testing
+}  // namespace ridgeline::step::testing

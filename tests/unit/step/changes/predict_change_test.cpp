@@ -13,7 +13,7 @@
 #include "step/changes/change_file.h"
 #include "step/changes/predict_on_graph.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 namespace {
 
 using protocol::CapturedStep;
@@ -189,4 +189,4 @@ TEST(DescribeTrial, IsTheMedianOfThePairs) {
 }
 
 }  // namespace
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

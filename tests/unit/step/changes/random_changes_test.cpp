@@ -17,12 +17,10 @@
 #include "step/simulate/schedule_analysis.h"
 #include "step/simulate/simulate.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 namespace {
 
-using graph::Graph;
-using graph::TaskId;
-using simulate::testing::random_graph;
+using testing::random_graph;
 
 const int kGraphs = ridgeline::testing::rounds(200, 100);
 
@@ -36,14 +34,12 @@ Graph random_step(std::mt19937& random) {
                  "Memcpy HtoD (Pageable -> Device)",
                  "ncclKernel_AllReduce"};
   graph.operations = {{}};
-  std::vector<graph::MemoryChange> memory;
+  std::vector<MemoryChange> memory;
   for (TaskId id = 0; id < graph.tasks.size(); ++id) {
-    graph::Task& task = graph.tasks[id];
+    Task& task = graph.tasks[id];
     task.name = static_cast<std::uint32_t>(random() % 6);
     task.phase = static_cast<analysis::Phase>(random() % analysis::kPhaseCount);
-    task.kind = task.resource == 0 ? static_cast<graph::Kind>(random() % 4)
-                : task.name == 4   ? graph::Kind::kCopy
-                                   : graph::Kind::kKernel;
+    task.kind = task.resource == 0 ? static_cast<Kind>(random() % 4) : task.name == 4 ? Kind::kCopy : Kind::kKernel;
     const auto birth = static_cast<TaskId>(random() % (id + 1));
     // The allocator belongs to the host.
     if (birth != id && task.resource == 0 && graph.tasks[birth].resource == 0) {
@@ -55,7 +51,7 @@ Graph random_step(std::mt19937& random) {
   }
   graph.memory = memory;
   graph.end = static_cast<TaskId>(graph.tasks.size() - 1);
-  graph.tasks[graph.end].kind = graph::Kind::kMark;
+  graph.tasks[graph.end].kind = Kind::kMark;
   graph.tasks[graph.end].phase = analysis::Phase::kOther;
   return graph;
 }
@@ -91,9 +87,9 @@ std::string argument_for(std::string_view name, std::mt19937& random) {
 }
 
 /// The bytes alive at each instant.
-std::int64_t least_alive(const Graph& graph, const simulate::Schedule& schedule) {
+std::int64_t least_alive(const Graph& graph, const Schedule& schedule) {
   std::vector<std::pair<double, std::int64_t>> changes;
-  for (const graph::MemoryChange& change : graph.memory) {
+  for (const MemoryChange& change : graph.memory) {
     const auto start = static_cast<double>(schedule.start[change.task]);
     const auto end = static_cast<double>(schedule.end[change.task]);
     changes.emplace_back(start + (end - start) * static_cast<double>(change.at), change.bytes);
@@ -127,7 +123,7 @@ TEST(RandomChanges, KeepGraphsWithoutCirclesAndMemoryAboveZero) {
           continue;
         }
         ++made[kind.name];
-        const auto schedule = simulate::simulate(changed->graph);
+        const auto schedule = simulate(changed->graph);
         ASSERT_TRUE(schedule) << kind.name << ": " << schedule.error().message();
         EXPECT_GE(least_alive(changed->graph, *schedule), 0) << kind.name;
         EXPECT_TRUE(period_ns(*changed)) << kind.name;
@@ -163,7 +159,7 @@ TEST(RandomChanges, UsersChangesKeepGraphsWithoutCircles) {
     }
     const auto changed = apply(change, {.graph = graph}, Bound::kMiddle);
     if (changed) {
-      const auto schedule = simulate::simulate(changed->graph);
+      const auto schedule = simulate(changed->graph);
       ASSERT_TRUE(schedule) << schedule.error().message();
     }
   }
@@ -174,17 +170,17 @@ TEST(RandomChanges, AChangeAndItsInverseGiveTheSameSchedule) {
   std::mt19937 random(5);
   for (int round = 0; round < kGraphs; ++round) {
     const Graph graph = random_step(random);
-    const auto before = simulate::simulate(graph);
-    const graph::Selection chosen = graph::select_phase(graph, analysis::Phase::kForward);
+    const auto before = simulate(graph);
+    const Selection chosen = select_phase(graph, analysis::Phase::kForward);
     for (const double factor : {2.0, 3.0, 8.0}) {
-      const auto after = simulate::simulate(graph::scaled(graph::scaled(graph, chosen, factor), chosen, 1 / factor));
+      const auto after = simulate(scaled(scaled(graph, chosen, factor), chosen, 1 / factor));
       EXPECT_EQ(after->start, before->start);
       EXPECT_EQ(after->end, before->end);
     }
     // A task that is in no order of its resource keeps its place there when it comes back.
     std::vector<bool> in_order(graph.tasks.size());
     for (TaskId id = 0; id < graph.tasks.size(); ++id) {
-      if (graph.tasks[id].next != graph::kNoTask) {
+      if (graph.tasks[id].next != kNoTask) {
         in_order[id] = in_order[graph.tasks[id].next] = true;
       }
     }
@@ -194,15 +190,14 @@ TEST(RandomChanges, AChangeAndItsInverseGiveTheSameSchedule) {
       }
       const std::uint16_t home = graph.tasks[id].resource;
       const auto away = static_cast<std::uint16_t>((home + 1) % graph.resources.size());
-      const auto after = simulate::simulate(graph::moved(graph::moved(graph, {id}, away), {id}, home));
+      const auto after = simulate(moved(moved(graph, {id}, away), {id}, home));
       EXPECT_EQ(after->start, before->start);
       EXPECT_EQ(after->order, before->order);
     }
-    const auto after =
-        simulate::simulate(graph::with_priority(graph::with_priority(graph, {3}, 9), {3}, graph.tasks[3].priority));
+    const auto after = simulate(with_priority(with_priority(graph, {3}, 9), {3}, graph.tasks[3].priority));
     EXPECT_EQ(after->start, before->start);
   }
 }
 
 }  // namespace
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

@@ -13,7 +13,7 @@
 #include "listed_step.h"
 #include "step/changes/operation_scale.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 namespace {
 
 using protocol::CapturedStep;
@@ -284,4 +284,4 @@ TEST(Retime, TheSpreadIsHowFarOperationsOfOneNameAreApart) {
 }
 
 }  // namespace
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

@@ -6,7 +6,7 @@
 
 #include "step/graph/graph.h"
 
-namespace ridgeline::whatif::testing {
+namespace ridgeline::step::testing {
 
 /// Appends tasks in order, each launching its kernel.
 class StepGraph {
@@ -16,53 +16,53 @@ class StepGraph {
     graph.lines = {{}, {"/project/train.py", 7}};
     graph.modules = {"", "features", "features.0", "head"};
     graph.operations = {{}};
-    graph.resources = {{"thread 0"}, {"device 0, stream 7", graph::Resource::Type::kDevice}};
+    graph.resources = {{"thread 0"}, {"device 0, stream 7", step::Resource::Type::kDevice}};
   }
 
-  graph::TaskId host(graph::Kind kind, std::int64_t ns, analysis::Phase phase, const std::string& name = "") {
+  step::TaskId host(step::Kind kind, std::int64_t ns, analysis::Phase phase, const std::string& name = "") {
     return append(0, kind, ns, phase, name);
   }
 
   /// A call of 1 and its kernel.
-  graph::TaskId kernel(const std::string& name, std::int64_t ns, analysis::Phase phase) {
-    const graph::TaskId call = host(graph::Kind::kCall, 1, phase, "cudaLaunchKernel");
-    const graph::TaskId id = append(1, graph::Kind::kKernel, ns, phase, name);
+  step::TaskId kernel(const std::string& name, std::int64_t ns, analysis::Phase phase) {
+    const step::TaskId call = host(step::Kind::kCall, 1, phase, "cudaLaunchKernel");
+    const step::TaskId id = append(1, step::Kind::kKernel, ns, phase, name);
     graph.dependencies.push_back({call, id, 0});
     return id;
   }
 
-  graph::TaskId wait_for(graph::TaskId task, analysis::Phase phase) {
-    const graph::TaskId wait = host(graph::Kind::kWait, 0, phase);
+  step::TaskId wait_for(step::TaskId task, analysis::Phase phase) {
+    const step::TaskId wait = host(step::Kind::kWait, 0, phase);
     graph.dependencies.push_back({task, wait, 0});
     return wait;
   }
 
-  graph::Graph finish() {
-    graph.end = host(graph::Kind::kMark, 0, analysis::Phase::kOther);
+  step::Graph finish() {
+    graph.end = host(step::Kind::kMark, 0, analysis::Phase::kOther);
     return graph;
   }
 
-  graph::Graph graph;
+  step::Graph graph;
 
  private:
-  graph::TaskId append(std::uint16_t resource, graph::Kind kind, std::int64_t ns, analysis::Phase phase,
-                       const std::string& name) {
-    graph::Task task;
+  step::TaskId append(std::uint16_t resource, step::Kind kind, std::int64_t ns, analysis::Phase phase,
+                      const std::string& name) {
+    step::Task task;
     task.duration_ns = ns;
     task.kind = kind;
     task.phase = phase;
     task.resource = resource;
-    task.name = graph::name_index(graph, name);
-    const auto id = static_cast<graph::TaskId>(graph.tasks.size());
+    task.name = step::name_index(graph, name);
+    const auto id = static_cast<step::TaskId>(graph.tasks.size());
     graph.tasks.push_back(task);
-    if (last_[resource] != graph::kNoTask) {
+    if (last_[resource] != step::kNoTask) {
       graph.tasks[last_[resource]].next = id;
     }
     last_[resource] = id;
     return id;
   }
 
-  std::vector<graph::TaskId> last_ = {graph::kNoTask, graph::kNoTask};
+  std::vector<step::TaskId> last_ = {step::kNoTask, step::kNoTask};
 };
 
-}  // namespace ridgeline::whatif::testing
+}  // namespace ridgeline::step::testing

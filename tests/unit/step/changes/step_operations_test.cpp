@@ -10,7 +10,7 @@
 
 #include "listed_step.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 namespace {
 
 using protocol::CapturedStep;
@@ -23,7 +23,7 @@ TEST(FindRecorded, PassesOverWhatIsInsideAnOperation) {
   Step step;
   step.operation("aten::convolution", "", 10).operation("aten::copy_", "", 5);
   // A copy inside the convolution is not the one that was captured.
-  step.graph.operations.insert(step.graph.operations.begin() + 2, {graph::name_index(step.graph, "aten::copy_"), 1});
+  step.graph.operations.insert(step.graph.operations.begin() + 2, {name_index(step.graph, "aten::copy_"), 1});
   EXPECT_THAT(find_recorded(step.graph, step.captured), ElementsAre(1U, 3U));
 }
 
@@ -38,8 +38,8 @@ TEST(FindRecorded, MatchesStepsWhereAutogradSavesMoreThanTheEditsThatAreSearched
     }
   }
   // Recorded, the clone is inside of the operation that it is for, and nothing is detached.
-  std::vector<graph::Operation> nested = {step.graph.operations.front()};
-  const std::uint32_t clone = graph::name_index(step.graph, "aten::clone");
+  std::vector<Operation> nested = {step.graph.operations.front()};
+  const std::uint32_t clone = name_index(step.graph, "aten::clone");
   for (std::uint32_t i = 1; i < step.graph.operations.size(); ++i) {
     nested.push_back(step.graph.operations[i]);
     if (i % 2 == 0) {
@@ -72,4 +72,4 @@ TEST(MatchOperations, KeepsTheOrderAndThePart) {
 }
 
 }  // namespace
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

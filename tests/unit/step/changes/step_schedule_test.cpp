@@ -8,7 +8,7 @@
 #include "analysis/build_profile.h"
 #include "tests/unit/analysis/recording_builder.h"
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 namespace {
 
 using analysis::testing::kEnvironment;
@@ -16,9 +16,6 @@ using analysis::testing::kMs;
 using analysis::testing::kNone;
 using analysis::testing::kProject;
 using analysis::testing::RecordingBuilder;
-using graph::Graph;
-using graph::Resource;
-using graph::Task;
 using ::testing::HasSubstr;
 
 /// A host that launches one kernel, works on, and waits for it.
@@ -29,8 +26,8 @@ Graph launch_and_wait(std::int64_t host_ns, std::int64_t kernel_ns) {
   graph.modules = {"", "net", "net.conv"};
   graph.resources = {{"thread 0", Resource::Type::kHost}, {"stream", Resource::Type::kDevice}};
   graph.tasks = {Task{.duration_ns = 1'000'000, .next = 1}, Task{.duration_ns = host_ns, .next = 2, .line = 1},
-                 Task{.kind = graph::Kind::kWait},
-                 Task{.duration_ns = kernel_ns, .line = 2, .module = 2, .resource = 1, .kind = graph::Kind::kKernel}};
+                 Task{.kind = Kind::kWait},
+                 Task{.duration_ns = kernel_ns, .line = 2, .module = 2, .resource = 1, .kind = Kind::kKernel}};
   graph.dependencies = {{0, 3}, {3, 2}};
   graph.end = 2;
   return graph;
@@ -131,4 +128,4 @@ TEST(StepSchedule, AReplayThatMissesTheIterationIsAWarning) {
 }
 
 }  // namespace
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <ctime>
 
-namespace ridgeline::whatif {
+namespace ridgeline::step {
 namespace {
 
 /// A task has the class of its operation, or of the next one around it that determines one.
 TEST(TaskClasses, AreThoseOfTheOperationsAroundThem) {
-  graph::Graph graph;
+  Graph graph;
   graph.names = {"", "aten::mm", "own"};
   graph.operations = {{}, {1, 0, 0}, {2, 1, 1}, {2, 0, 2}};
   for (const std::uint32_t operation : {0U, 1U, 2U, 3U}) {
@@ -26,7 +26,7 @@ TEST(TaskClasses, AreThoseOfTheOperationsAroundThem) {
 /// In processor time, with room for a slow build: to look at all that is around each took minutes.
 TEST(TaskClasses, TakeLinearTimeForOperationsThatAreNestedDeeply) {
   constexpr std::uint32_t kDepth = 200'000;
-  graph::Graph graph;
+  Graph graph;
   graph.names = {"", "own"};
   graph.operations.emplace_back();
   for (std::uint32_t i = 1; i <= kDepth; ++i) {
@@ -39,4 +39,4 @@ TEST(TaskClasses, TakeLinearTimeForOperationsThatAreNestedDeeply) {
 }
 
 }  // namespace
-}  // namespace ridgeline::whatif
+}  // namespace ridgeline::step

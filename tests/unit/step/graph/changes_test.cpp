@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace ridgeline::graph {
+namespace ridgeline::step {
 namespace {
 
 using ::testing::ElementsAre;
@@ -77,4 +77,4 @@ TEST(Changes, InsertsIntoTheOrder) {
 }
 
 }  // namespace
-}  // namespace ridgeline::graph
+}  // namespace ridgeline::step

@@ -14,7 +14,7 @@
 #include "tests/unit/analysis/analysed.h"
 #include "tests/unit/analysis/recording_builder.h"
 
-namespace ridgeline::graph {
+namespace ridgeline::step {
 namespace {
 
 using analysis::testing::Analysed;
@@ -31,10 +31,10 @@ using recording::Scope;
 const analysis::SourceScope kScope{std::string(kProject), {std::string(kEnvironment)}};
 
 Graph graph_of(const RecordingBuilder& builder, double bare_ns = 0) {
-  return graph::graph_of(builder.build(), kScope, bare_ns);
+  return graph_of(builder.build(), kScope, bare_ns);
 }
 
-std::int64_t replayed_ns(const Graph& graph) { return simulate::simulate(graph)->total_ns; }
+std::int64_t replayed_ns(const Graph& graph) { return simulate(graph)->total_ns; }
 
 /// The only task with that name.
 TaskId task_named(const Graph& graph, const std::string& name) {
@@ -44,7 +44,7 @@ TaskId task_named(const Graph& graph, const std::string& name) {
 }
 
 std::int64_t start_of(const Graph& graph, const std::string& name) {
-  return simulate::simulate(graph)->start[task_named(graph, name)];
+  return simulate(graph)->start[task_named(graph, name)];
 }
 
 TEST(GraphOfRecording, ReplaysOneThread) {
@@ -55,7 +55,7 @@ TEST(GraphOfRecording, ReplaysOneThread) {
   builder.op({"aten::relu", builder.at("model.py", 6), 7 * kMs, 9 * kMs});
   const Graph graph = graph_of(builder);
   EXPECT_EQ(replayed_ns(graph), 10 * kMs);
-  const auto by_line = simulate::host_time_by_line(graph, *simulate::simulate(graph), 0);
+  const auto by_line = host_time_by_line(graph, *simulate(graph), 0);
   std::map<std::uint32_t, std::int64_t> found;
   for (std::size_t i = 1; i < graph.lines.size(); ++i) {
     found[graph.lines[i].line] = by_line[i];
@@ -76,7 +76,7 @@ TEST(GraphOfRecording, TakesLinearTimeForOperationsThatAreNestedDeeply) {
   }
   const recording::Recording recording = builder.build();
   const std::clock_t began = std::clock();
-  EXPECT_EQ(graph::graph_of(recording, kScope, 0).operations.size(), kDepth + 1);
+  EXPECT_EQ(graph_of(recording, kScope, 0).operations.size(), kDepth + 1);
   EXPECT_LT(std::clock() - began, 10 * CLOCKS_PER_SEC);
 }
 
@@ -99,7 +99,7 @@ TEST(GraphOfRecording, SumsToTheMeansOfTheProfileByLine) {
   const double bare_ns = 40e6;
   const Graph graph = graph_of(builder, bare_ns);
   EXPECT_NEAR(static_cast<double>(replayed_ns(graph)), bare_ns, 10);
-  const auto by_line = simulate::host_time_by_line(graph, *simulate::simulate(graph), 0);
+  const auto by_line = host_time_by_line(graph, *simulate(graph), 0);
   const double scale = bare_ns / analysed.timeline.total_ns;
   for (std::size_t i = 1; i < graph.lines.size(); ++i) {
     const std::string place = graph.lines[i].file + ":" + std::to_string(graph.lines[i].line);
@@ -255,11 +255,11 @@ TEST(GraphOfRecording, HasThePeakOfTheRecordingToTheByte) {
   builder.allocate({2 * kMs, 0x20, 300}).allocate({3 * kMs, 0x30, 50}).release(4 * kMs, 0x20);
   builder.allocate({6 * kMs, 0x40, 280}).release(7 * kMs, 0x10);
   const Graph graph = graph_of(builder);
-  const auto peak = simulate::memory_peak(graph, *simulate::simulate(graph));
+  const auto peak = memory_peak(graph, *simulate(graph));
   EXPECT_EQ(peak.bytes, 1350);
   EXPECT_EQ(peak.at_ns, 2 * kMs);
   const Graph less = without(graph, {task_named(graph, "aten::a")});
-  EXPECT_EQ(simulate::memory_peak(less, *simulate::simulate(less)).bytes, 1280);
+  EXPECT_EQ(memory_peak(less, *simulate(less)).bytes, 1280);
 }
 
 TEST(GraphOfRecording, KnowsTheModuleOfAKernel) {
@@ -285,4 +285,4 @@ TEST(GraphOfRecording, NamesAModuleWithoutANameByItsClass) {
 }
 
 }  // namespace
-}  // namespace ridgeline::graph
+}  // namespace ridgeline::step

@@ -8,7 +8,7 @@
 
 #include "step/graph/graph.h"
 
-namespace ridgeline::simulate::testing {
+namespace ridgeline::step::testing {
 
 struct RandomGraphOptions {
   std::size_t tasks = 24;
@@ -19,20 +19,20 @@ struct RandomGraphOptions {
 };
 
 /// Dependencies go from lower ids to higher ones, so there is no cycle.
-inline graph::Graph random_graph(std::mt19937& random, const RandomGraphOptions& options) {
+inline step::Graph random_graph(std::mt19937& random, const RandomGraphOptions& options) {
   const auto roll = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };
-  graph::Graph graph;
+  step::Graph graph;
   graph.names = {"", "a", "b"};
   graph.lines = {{}, {"train.py", 1}, {"train.py", 2}};
   graph.modules = {"", "layer", "layer.0"};
   for (std::size_t i = 0; i < options.resources; ++i) {
     graph.resources.push_back(
-        {"resource " + std::to_string(i), i == 0 ? graph::Resource::Type::kHost : graph::Resource::Type::kDevice});
+        {"resource " + std::to_string(i), i == 0 ? step::Resource::Type::kHost : step::Resource::Type::kDevice});
   }
-  std::vector<graph::TaskId> last(options.resources, graph::kNoTask);
+  std::vector<step::TaskId> last(options.resources, step::kNoTask);
   for (std::size_t i = 0; i < options.tasks; ++i) {
-    const auto id = static_cast<graph::TaskId>(i);
-    graph::Task task;
+    const auto id = static_cast<step::TaskId>(i);
+    step::Task task;
     task.resource = static_cast<std::uint16_t>(roll(0, static_cast<int>(options.resources) - 1));
     task.duration_ns = roll(options.shortest_ns, options.longest_ns);
     task.priority = roll(0, 2);
@@ -40,16 +40,16 @@ inline graph::Graph random_graph(std::mt19937& random, const RandomGraphOptions&
     task.line = static_cast<std::uint32_t>(roll(0, 2));
     task.module = static_cast<std::uint32_t>(roll(0, 2));
     graph.tasks.push_back(task);
-    graph::TaskId& before = last[task.resource];
+    step::TaskId& before = last[task.resource];
     if (options.in_order || roll(0, 3) == 0) {
-      if (before != graph::kNoTask) {
+      if (before != step::kNoTask) {
         graph.tasks[before].next = id;
         graph.tasks[before].gap_ns = roll(0, 2);
       }
     }
     before = id;
     for (int edges = roll(0, 2); i > 0 && edges > 0; --edges) {
-      graph.dependencies.push_back({static_cast<graph::TaskId>(roll(0, static_cast<int>(i) - 1)), id, roll(0, 3)});
+      graph.dependencies.push_back({static_cast<step::TaskId>(roll(0, static_cast<int>(i) - 1)), id, roll(0, 3)});
     }
     if (roll(0, 1) == 0) {
       graph.memory.push_back({id, 0.5F, roll(1, 100)});
@@ -58,4 +58,4 @@ inline graph::Graph random_graph(std::mt19937& random, const RandomGraphOptions&
   return graph;
 }
 
-}  // namespace ridgeline::simulate::testing
+}  // namespace ridgeline::step::testing

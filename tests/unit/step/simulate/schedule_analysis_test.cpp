@@ -9,13 +9,9 @@
 #include "step/graph/changes.h"
 #include "tests/unit/step/simulate/random_graph.h"
 
-namespace ridgeline::simulate {
+namespace ridgeline::step {
 namespace {
 
-using graph::Graph;
-using graph::Resource;
-using graph::Task;
-using graph::TaskId;
 using ::testing::ElementsAre;
 using testing::random_graph;
 
@@ -97,7 +93,7 @@ TEST(ScheduleAnalysis, ATaskThatTakesItsSlackLongerDelaysNothingAndLongerDoes) {
     const Schedule schedule = *simulate(graph);
     const std::vector<std::int64_t> left = slack(graph, schedule);
     const auto total_with = [&](TaskId id, std::int64_t more) {
-      return simulate(graph::with_duration(graph, {id}, graph.tasks[id].duration_ns + more))->total_ns;
+      return simulate(with_duration(graph, {id}, graph.tasks[id].duration_ns + more))->total_ns;
     };
     for (TaskId id = 0; id < graph.tasks.size(); ++id) {
       EXPECT_EQ(total_with(id, left[id]), schedule.total_ns) << "seed " << seed << ", task " << id;
@@ -107,4 +103,4 @@ TEST(ScheduleAnalysis, ATaskThatTakesItsSlackLongerDelaysNothingAndLongerDoes) {
 }
 
 }  // namespace
-}  // namespace ridgeline::simulate
+}  // namespace ridgeline::step

@@ -13,14 +13,9 @@
 #include "tests/unit/rounds.h"
 #include "tests/unit/step/simulate/random_graph.h"
 
-namespace ridgeline::simulate {
+namespace ridgeline::step {
 namespace {
 
-using graph::Graph;
-using graph::kNoTask;
-using graph::Resource;
-using graph::Task;
-using graph::TaskId;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::random_graph;
@@ -35,7 +30,7 @@ std::vector<std::int64_t> reference_starts(const Graph& graph) {
     return start[id].has_value() && *start[id] + graph.tasks[id].duration_ns + lag <= now;
   };
   const auto is_ready = [&](TaskId id, std::int64_t now) {
-    for (const graph::Dependency& dependency : graph.dependencies) {
+    for (const Dependency& dependency : graph.dependencies) {
       if (dependency.to == id && !over_by(dependency.from, dependency.lag_ns, now)) {
         return false;
       }
@@ -194,22 +189,22 @@ TEST(Simulate, KeepsRandomChangesAcyclic) {
     Graph graph = random_graph(random, {});
     const auto chosen = [&](const Task&) { return random() % 3 == 0; };
     for (int step = 0; step < 4; ++step) {
-      const graph::Selection some = graph::select(graph, chosen);
+      const Selection some = select(graph, chosen);
       switch (random() % 5) {
         case 0:
-          graph = graph::without(std::move(graph), some);
+          graph = without(std::move(graph), some);
           break;
         case 1:
-          graph = graph::moved(std::move(graph), some, 1);
+          graph = moved(std::move(graph), some, 1);
           break;
         case 2:
-          graph = graph::scaled(std::move(graph), some, 0.5);
+          graph = scaled(std::move(graph), some, 0.5);
           break;
         case 3:
-          graph = graph::with_priority(std::move(graph), some, 3);
+          graph = with_priority(std::move(graph), some, 3);
           break;
         default:
-          graph::insert_after(graph, static_cast<TaskId>(random() % graph.tasks.size()), task(4));
+          insert_after(graph, static_cast<TaskId>(random() % graph.tasks.size()), task(4));
       }
       ASSERT_TRUE(simulate(graph)) << "seed " << seed;
     }
@@ -220,8 +215,8 @@ TEST(Simulate, AChangeAndItsInverseGiveTheSameSchedule) {
   for (unsigned seed = 0; seed < 100; ++seed) {
     std::mt19937 random(seed);
     const Graph graph = random_graph(random, {});
-    const auto chosen = graph::select_line(graph, {"train.py", 1});
-    const Graph back = graph::scaled(graph::scaled(graph, chosen, 4), chosen, 0.25);
+    const auto chosen = select_line(graph, {"train.py", 1});
+    const Graph back = scaled(scaled(graph, chosen, 4), chosen, 0.25);
     EXPECT_EQ(simulate(graph)->start, simulate(back)->start) << "seed " << seed;
   }
 }
@@ -231,8 +226,8 @@ TEST(Simulate, TakingTasksOutLeavesWhatFollowsWaitingForWhatCameBefore) {
   graph.dependencies = {{0, 1, 9}};
   graph.tasks[1].next = 2;
   graph.tasks[1].gap_ns = 4;
-  EXPECT_THAT(simulate(graph::without(graph, {1}))->start, ElementsAre(0, 5, 5));
+  EXPECT_THAT(simulate(without(graph, {1}))->start, ElementsAre(0, 5, 5));
 }
 
 }  // namespace
-}  // namespace ridgeline::simulate
+}  // namespace ridgeline::step

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace ridgeline::guard {
+namespace ridgeline::worker {
 namespace {
 
 const Places kPlaces = {{"/tmp/own", "/dev/shm", "/home/me/.cache"}, {"/dev/shm/data"}};
@@ -81,4 +81,4 @@ TEST(WriteRules, JudgeBothPathsOfACall) {
 }
 
 }  // namespace
-}  // namespace ridgeline::guard
+}  // namespace ridgeline::worker
