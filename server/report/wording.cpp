@@ -13,7 +13,7 @@ namespace ridgeline::report {
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 std::string plural(double count, std::string_view noun) {
-  return fmt::format("{} {}{}", count(count), noun, count == 1 ? "" : "s");
+  return fmt::format("{} {}{}", report::count(count), noun, count == 1 ? "" : "s");
 }
 
 std::string unbroken(std::string text) {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "../temporary_folder.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace ridgeline::base {
 namespace {

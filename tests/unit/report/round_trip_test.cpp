@@ -10,12 +10,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "../rounds.h"
 #include "analysis/prediction/predictor.h"
 #include "random_fields.h"
 #include "report/json.h"
 #include "report/read_report.h"
 #include "report/report_fields.h"
+#include "tests/unit/rounds.h"
 
 namespace ridgeline::report {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "protocol/communication.h"
 
-namespace ridgeline::app::testing {
+namespace ridgeline::jobs::testing {
 
 struct Clock {
   std::int64_t offset_ns = 0;
@@ -118,4 +118,4 @@ class JobGenerator {
   GeneratedJob job_;
 };
 
-}  // namespace ridgeline::app::testing
+}  // namespace ridgeline::jobs::testing

@@ -7,7 +7,7 @@
 
 #include "jobs/replay/data_parallel.h"
 
-namespace ridgeline::app::testing {
+namespace ridgeline::jobs::testing {
 
 struct LocalStep {
   step::Graph graph{};
@@ -40,4 +40,4 @@ inline LocalStep random_step(std::mt19937& random, std::size_t layers) {
   return step;
 }
 
-}  // namespace ridgeline::app::testing
+}  // namespace ridgeline::jobs::testing

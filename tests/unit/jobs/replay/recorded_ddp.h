@@ -8,7 +8,7 @@
 #include "jobs/replay/recorded_job.h"
 #include "tests/unit/analysis/recording_builder.h"
 
-namespace ridgeline::app::testing {
+namespace ridgeline::jobs::testing {
 
 struct DdpStep {
   std::vector<std::int64_t> ready_us{};  ///< by gradient, ascending; what is between two is computed
@@ -105,4 +105,4 @@ class DdpJob {
   }
 };
 
-}  // namespace ridgeline::app::testing
+}  // namespace ridgeline::jobs::testing

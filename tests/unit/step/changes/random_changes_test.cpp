@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "../rounds.h"
 #include "../simulate/random_graph.h"
 #include "step/changes/change_file.h"
 #include "step/changes/change_table.h"
@@ -16,6 +15,7 @@
 #include "step/graph/changes.h"
 #include "step/simulate/schedule_analysis.h"
 #include "step/simulate/simulate.h"
+#include "tests/unit/rounds.h"
 
 namespace ridgeline::step {
 namespace {

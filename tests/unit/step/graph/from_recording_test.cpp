@@ -31,7 +31,7 @@ using recording::Scope;
 const analysis::SourceScope kScope{std::string(kProject), {std::string(kEnvironment)}};
 
 Graph graph_of(const RecordingBuilder& builder, double bare_ns = 0) {
-  return graph_of(builder.build(), kScope, bare_ns);
+  return step::graph_of(builder.build(), kScope, bare_ns);
 }
 
 std::int64_t replayed_ns(const Graph& graph) { return simulate(graph)->total_ns; }
@@ -76,7 +76,7 @@ TEST(GraphOfRecording, TakesLinearTimeForOperationsThatAreNestedDeeply) {
   }
   const recording::Recording recording = builder.build();
   const std::clock_t began = std::clock();
-  EXPECT_EQ(graph_of(recording, kScope, 0).operations.size(), kDepth + 1);
+  EXPECT_EQ(step::graph_of(recording, kScope, 0).operations.size(), kDepth + 1);
   EXPECT_LT(std::clock() - began, 10 * CLOCKS_PER_SEC);
 }
 
