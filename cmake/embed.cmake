@@ -1,9 +1,11 @@
 # ridgeline_embed(<variable> <layer> <folder or file>...)
-# Sets <variable> to a C++ file, in the build folder, that defines ridgeline::<layer>::embedded_files() over the bytes
+# Sets <variable> to a C++ file, in the build folder, that defines embedded_files(), which <layer>/embedded_files.h
+# declares in the namespace of the layer's room ("operations" of the layer operations/device), over the bytes
 # of the given files and of everything in the given folders. Paths are relative to the source folder and stay so in
 # the binary; a file that is made in the build folder is given with its full path, and goes by its name. The assembler
 # reads the files, so their bytes may be anything and compiling takes no time.
 function(ridgeline_embed variable layer)
+  string(REGEX REPLACE "/.*" "" room "${layer}")
   set(files)
   foreach(entry IN LISTS ARGN)
     if(IS_DIRECTORY "${CMAKE_SOURCE_DIR}/${entry}")
@@ -27,7 +29,7 @@ function(ridgeline_embed variable layer)
     if(IS_ABSOLUTE "${file}")
       cmake_path(GET file FILENAME file)
     endif()
-    set(symbol "ridgeline_${layer}_file_${number}")
+    set(symbol "ridgeline_${room}_file_${number}")
     string(APPEND data
       "    \".hidden ${symbol}, ${symbol}_size\\n\"\n"
       "    \".global ${symbol}, ${symbol}_size\\n\"\n"
@@ -40,7 +42,7 @@ function(ridgeline_embed variable layer)
     math(EXPR number "${number} + 1")
   endforeach()
 
-  set(output "${CMAKE_BINARY_DIR}/generated/${layer}_files.cpp")
+  set(output "${CMAKE_BINARY_DIR}/generated/${room}_files.cpp")
   configure_file("${CMAKE_SOURCE_DIR}/cmake/embedded_files.cpp.in" "${output}" @ONLY)
   # A source in a group (UNITY_BUILD) would lose its dependencies.
   set_source_files_properties("${output}" PROPERTIES OBJECT_DEPENDS "${dependencies}" SKIP_UNITY_BUILD_INCLUSION ON)

@@ -1,4 +1,4 @@
-"""`parquet_to_chakra.py TRACE.parquet FOLDER`: a job of StragglerAnalysis as execution traces for `ridgeline job`.
+"""`parquet_to_chakra.py TRACE.parquet FOLDER`: a job of StragglerAnalysis as execution traces for `ridgeline job show`.
 
 StragglerAnalysis (https://github.com/ByteDance-Seed/StragglerAnalysis) publishes what the ranks of pipeline-parallel
 jobs did in some of their steps, a row for each operation. FOLDER, which must not be there yet, gets a file for each

@@ -8,26 +8,22 @@
 #include <vector>
 
 #include "cli/check.h"
-#include "cli/collect.h"
 #include "cli/compare.h"
-#include "cli/device.h"
+#include "cli/devices.h"
 #include "cli/doctor.h"
 #include "cli/guard.h"
 #include "cli/help_format.h"
-#include "cli/import.h"
 #include "cli/init.h"
 #include "cli/job.h"
 #include "cli/kernel.h"
-#include "cli/network.h"
+#include "cli/machine.h"
 #include "cli/operations.h"
-#include "cli/optimize.h"
 #include "cli/options.h"
 #include "cli/predict.h"
 #include "cli/profile.h"
 #include "cli/relay.h"
 #include "cli/remote.h"
 #include "cli/report.h"
-#include "cli/run.h"
 #include "cli/serve.h"
 #include "cli/suggestion.h"
 #include "cli/terminal.h"
@@ -50,25 +46,21 @@ int main(int argc, char** argv) {
         app.get_subcommand(command)->group(name);
       }
     };
-    add_profile_command(app, exit_code);
-    add_run_command(app, exit_code, after_dashes);
+    add_profile_command(app, exit_code, after_dashes);
     add_report_command(app, exit_code);
-    add_import_command(app, exit_code);
-    group("Start here", {"profile", "run", "report", "import"});
+    group("Start here", {"profile", "report"});
     add_predict_command(app, exit_code);
     add_what_if_command(app, exit_code);
+    add_devices_command(app, exit_code);
     add_compare_command(app, exit_code);
     add_check_command(app, exit_code);
-    group("Decide", {"predict", "what-if", "compare", "check"});
+    group("Decide", {"predict", "what-if", "devices", "compare", "check"});
     add_job_command(app, exit_code);
-    add_collect_command(app, exit_code);
-    add_optimize_command(app, exit_code);
-    add_network_command(app, exit_code);
-    group("Jobs of several ranks", {"job", "collect", "optimize", "network"});
-    add_device_command(app, exit_code);
+    group("Jobs of several ranks", {"job"});
+    add_machine_command(app, exit_code);
     add_operations_command(app, exit_code);
     add_kernel_command(app, exit_code);
-    group("This machine", {"device", "operations", "kernel"});
+    group("This machine", {"machine", "operations", "kernel"});
     add_serve_command(app, exit_code);
     add_remote_command(app, exit_code);
     add_init_command(app, exit_code);
@@ -76,6 +68,7 @@ int main(int argc, char** argv) {
     group("Editors and tools", {"serve", "remote", "init", "doctor"});
     add_relay_command(app, exit_code);
     add_guard_command(app, exit_code, after_dashes);
+    take_one_value_each(app);
     try {
       app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

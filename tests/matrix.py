@@ -137,7 +137,7 @@ def install(pair: Pair) -> Path:
 def build_agent(python: Path, environment: dict[str, str]) -> str:
     """Profiles once with an empty cache; the seconds that building the agent took."""
     process = subprocess.Popen(
-        [BINARY, "profile", ENTRY, "--python", python, "--time-budget", "0.2", "--output", os.devnull],
+        [BINARY, "profile", ENTRY, "--python", python, "--seconds", "0.2", "--output", os.devnull],
         stderr=subprocess.PIPE,
         text=True,
         env=environment,

@@ -2,7 +2,7 @@
 
     .venv/bin/python -m pip install pillow==11.0.0        # once; and Debian's fonts-dejavu-core
     .venv/bin/python docs/pictures/make.py docs/pictures/profile-resnet50.png 118 \
-        build/bin/ridgeline profile examples/resnet50/entry.py --time-budget 30
+        build/bin/ridgeline profile examples/resnet50/entry.py --seconds 30
 """
 
 from __future__ import annotations

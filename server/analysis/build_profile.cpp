@@ -206,7 +206,7 @@ void add_disturbed_warnings(Profile& profile) {
       profile.warnings.push_back(fmt::format(
           "Something disturbed the timing of batch size {}: {:.3g} ms ({:.3g} to {:.3g}) does not fit what larger and "
           "smaller batches took. The time model gives it little weight. Profile again when nothing else uses the "
-          "machine, or with a larger --time-budget.",
+          "machine, or with a larger --seconds.",
           sample.batch_size, sample.ms.value, sample.ms.low, sample.ms.high));
     }
   }

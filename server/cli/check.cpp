@@ -232,7 +232,7 @@ void add_check_command(CLI::App& app, int& exit_code) {
                     "Annotations for GitHub Actions; default: where GITHUB_ACTIONS is true");
   command
       ->add_option("--max-seconds", request->max_seconds,
-                   "Seconds for all runs of an entry file: what is not known then is undecided")
+                   "How long all runs of an entry file may take: what is not known by then is undecided")
       ->check(CLI::Range(1, 86400))
       ->capture_default_str();
   add_measurement_options(*command, measurement);

@@ -78,7 +78,7 @@ void add_compare_command(CLI::App& app, int& exit_code) {
   auto measurement = std::make_shared<app::ProfileRequest>();
   measurement->time_budget_seconds = 2;
   CLI::App* command =
-      app.add_subcommand("compare", "Say what became slower or larger between two profiles, or two git revisions.");
+      app.add_subcommand("compare", "Show what became slower or larger between two profiles or two git revisions.");
   command
       ->add_option("PROFILES", request->names, "Two reports in JSON or ids of kept profiles; with --git, an entry file")
       ->required();

@@ -31,7 +31,7 @@ base::Result<AllReduceOfFile> all_reduce_time(const std::string& path, std::size
   }
   const auto time = jobs::measured_time(described->measured);
   if (!time.has_value()) {
-    return base::error(path + " has no all-reduces of several sizes: write it with `ridgeline network`.");
+    return base::error(path + " has no all-reduces of several sizes: write it with `ridgeline job network`.");
   }
   if (static_cast<std::size_t>(described->measured_ranks) != ranks) {
     return base::error(fmt::format("{} has all-reduces of {} ranks, and the job has {}: measure with as many.", path,

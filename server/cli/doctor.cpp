@@ -297,9 +297,10 @@ int run(const app::ProfileRequest& request) {
 void add_doctor_command(CLI::App& app, int& exit_code) {
   auto request = std::make_shared<app::ProfileRequest>();
   CLI::App* command = app.add_subcommand("doctor", "Check what a profile needs, with the fix for what is missing.");
-  command->add_option("ENTRY", request->entry, "Entry point that would be profiled; else the current folder counts");
+  command->add_option("ENTRY", request->entry,
+                      "Entry point that would be profiled; default: the project of the current folder");
   add_place_options(*command, request);
-  add_time_limit_option(*command, request);
+  add_timeout_option(*command, request);
   command->footer(
       "Examples:\n"
       "  ridgeline doctor entry.py\n"

@@ -8,7 +8,7 @@
 namespace ridgeline::cli {
 
 void add_guard_command(CLI::App& app, int& exit_code, const std::vector<std::string>& after_dashes) {
-  CLI::App* command = app.add_subcommand("guard", "What `ridgeline run` runs a command again with.");
+  CLI::App* command = app.add_subcommand("guard", "What `ridgeline profile` runs a command again with.");
   command->group("");  // not for users
   auto folder = std::make_shared<std::string>();
   command->add_option("--folder", *folder, "For its temporary files and the report")->required();

@@ -1,4 +1,4 @@
-// `ridgeline guard`: what `ridgeline run` starts to run a command again without changing files. Not for users.
+// `ridgeline guard`: what `ridgeline profile` starts to run a command again without changing files. Not for users.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -21,37 +21,38 @@ constexpr std::array kTexts = {
     Names{"change-file", "FILE"},
     Names{"cluster", "FILE"},
     Names{"code", "PACKAGES"},
+    Names{"column", "NAME=COLUMN"},
     Names{"device", "DEVICE"},
     Names{"dtype", "TYPE"},
     Names{"emit", "FILE"},
     Names{"emit-folder", "FOLDER"},
     Names{"git", "FROM..TO"},
+    Names{"host", "HOST"},
+    Names{"host-python", "PYTHON"},
     Names{"job", "FILE"},
     Names{"junit", "FILE"},
     Names{"map", "LOCAL=REMOTE"},
     Names{"network", "FILE"},
     Names{"of", "ENTRY"},
-    Names{"on", "HOST"},
-    Names{"on-device", "DEVICES"},
+    Names{"on", "DEVICES"},
     Names{"output", "FILE"},
+    Names{"pipe", "PATH"},
     Names{"program", "PATH"},
     Names{"project-root", "FOLDER"},
     Names{"python", "PYTHON"},
-    Names{"python-there", "PYTHON"},
     Names{"ranks", "RANKS"},
     Names{"recorded-on", "DEVICE"},
     Names{"script", "FILE"},
     Names{"set", "MODULE:ATTRIBUTE=N"},
-    Names{"sheet", "DEVICE"},
     Names{"source", "NAME"},
+    Names{"ssh-option", "OPTION"},
     Names{"step-boundary", "WHERE"},
     Names{"test-on", "DEVICE"},
     Names{"token-file", "FILE"},
     Names{"torch", "VERSION"},
 };
 
-constexpr std::array kSeconds = {"time-budget", "time-limit",  "measure-time", "try-time",
-                                 "seconds",     "max-seconds", "idle-exit",    "limit"};
+constexpr std::array kSeconds = {"seconds", "timeout", "measure-seconds", "try-seconds", "max-seconds", "idle-exit"};
 
 std::string bare_name(const CLI::Option& option) {
   const auto& names = option.get_lnames();
@@ -97,7 +98,7 @@ class HelpFormat final : public CLI::Formatter {
   }
 
   std::string make_option_opts(const CLI::Option* option) const override {
-    if (option->get_type_name().empty()) {  // a flag
+    if (option->get_items_expected_max() == 0) {  // a flag
       return "";
     }
     const bool is_positional = option->get_lnames().empty() && option->get_snames().empty();
@@ -108,6 +109,25 @@ class HelpFormat final : public CLI::Formatter {
     }
     const bool repeats = option->get_expected_max() == CLI::detail::expected_max_vector_size;
     return text + (repeats ? " ..." : "");
+  }
+
+  /// What follows the options of a command that runs another is not the library's to describe.
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    if (!app->get_prefix_command()) {
+      return CLI::Formatter::make_usage(app, std::move(name));
+    }
+    const std::string usage = "Usage: " + name + " [OPTIONS] ";
+    const std::string indented = "\n" + std::string(7, ' ') + name + " [OPTIONS] ";
+    return usage + "ENTRY [OPTIONS]" + indented + "SCRIPT [ARGUMENTS...]" + indented + "-- COMMAND...\n";
+  }
+
+  /// One empty line before each group of options, as before all else.
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+    std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
+    for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) {
+      text.erase(at, 1);
+    }
+    return text;
   }
 
   std::string make_subcommands(const CLI::App* app, CLI::AppFormatMode mode) const override {

@@ -2,10 +2,9 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <filesystem>
 #include <fstream>
-#include <string_view>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -60,6 +59,19 @@ ingest::ImportOptions import_options(const TraceOptions& options, ingest::StepBo
   how.code = options.code;
   how.all_steps = options.all_steps;
   return how;
+}
+
+/// Its first bytes; none where it cannot be read.
+std::string beginning_of(const std::string& path, std::size_t bytes) {
+  std::error_code problem;
+  std::string text;
+  if (std::filesystem::is_regular_file(path, problem)) {
+    std::ifstream file(path, std::ios::binary);
+    text.resize(bytes);
+    file.read(text.data(), static_cast<std::streamsize>(bytes));
+    text.resize(static_cast<std::size_t>(file.gcount()));
+  }
+  return text;
 }
 
 }  // namespace
@@ -118,18 +130,17 @@ base::Result<ingest::RecordedStep, ExitCode> recorded_step_or_report(const Trace
 }
 
 bool looks_like_trace(const std::string& path) {
-  std::error_code problem;
-  if (!std::filesystem::is_regular_file(path, problem)) {
-    return false;
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::array<char, 16> first{};
-  file.read(first.data(), first.size());
-  const std::string_view text(first.data(), static_cast<std::size_t>(file.gcount()));
+  const std::string text = beginning_of(path, 16);
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   const bool json = begin != std::string_view::npos && (text[begin] == '{' || text[begin] == '[');
   const bool python = path.ends_with(".py");
   return !python && (json || text.starts_with("\x1f\x8b") || text.starts_with("SQLite format 3"));
+}
+
+bool looks_like_report(const std::string& path) {
+  const std::string text = beginning_of(path, std::size_t{4} << 10U);
+  return text.starts_with('{') && text.find("\"environment\"") != std::string::npos &&
+         text.find("\"traceEvents\"") == std::string::npos;
 }
 
 }  // namespace ridgeline::cli

@@ -50,4 +50,7 @@ base::Result<ingest::RecordedStep, ExitCode> recorded_step_or_report(const Trace
 /// Whether the file begins as traces do: JSON, gzip or SQLite. No entry point does.
 bool looks_like_trace(const std::string& path);
 
+/// Whether a file that looks like a trace is a report of Ridgeline's in JSON.
+bool looks_like_report(const std::string& path);
+
 }  // namespace ridgeline::cli

@@ -1,4 +1,4 @@
-// `ridgeline job`: what the ranks of a recorded job waited for, from its files.
+// `ridgeline job`: jobs of several ranks, recorded or to be.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,5 @@
-// Execution traces of MLCommons Chakra: `ridgeline job --format chakra`, and `ridgeline job NAME.0.et NAME.1.et`.
+// Execution traces of MLCommons Chakra: `ridgeline job show --format chakra`, and `ridgeline job show NAME.0.et
+// NAME.1.et`.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The ranks of a job that `ridgeline run` has recorded: their figures side by side, and the file of the job.
+// The ranks of a job that `ridgeline profile` has recorded: their figures side by side, and the file of the job.
 #pragma once
 
 #include <memory>

@@ -60,7 +60,8 @@ base::Result<jobs::RecordedJob> job_graph(const Job& job, const std::vector<Rank
 
 void add_network_option(CLI::App& command, std::string& network) {
   command.add_option("--network", network,
-                     "Written by `ridgeline network` on the same links: tells what of an all-reduce is latency");
+                     "Written by `ridgeline job network` on the same links: separates the latency of an all-reduce "
+                     "from its bandwidth");
 }
 
 base::Result<std::vector<analysis::ChangedStep>> changed_steps(const jobs::RecordedJob& job,

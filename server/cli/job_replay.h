@@ -15,8 +15,8 @@
 namespace ridgeline::cli {
 
 /// The graph of the job, which its replay needs. `aligned` are its records by one clock, `recordings` its recordings.
-/// `network` is the file of `ridgeline network` that says what of an all-reduce is latency; empty: there is none. The
-/// error says why it cannot be replayed.
+/// `network` is the file of `ridgeline job network` that says what of an all-reduce is latency; empty: there is none.
+/// The error says why it cannot be replayed.
 base::Result<jobs::RecordedJob> job_graph(const jobs::Job& job, const std::vector<jobs::RankRecord>& aligned,
                                           const std::vector<recording::Recording>& recordings,
                                           const std::string& network);

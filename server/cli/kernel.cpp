@@ -56,7 +56,7 @@ base::Result<operations::Device> device_of(const KernelOptions& options, const s
     return kept.error();
   }
   if (!*kept) {
-    return base::error("this processor has not been measured; run `ridgeline device` once");
+    return base::error("this processor has not been measured; run `ridgeline machine measure` once");
   }
   return **kept;
 }
@@ -183,31 +183,31 @@ void add_kernel_command(CLI::App& app, int& exit_code) {
       "kernel", "Programs for an operation, constructed for this processor: predicted, then compiled and timed.");
   command->add_option(
       "OPERATION", options->operation,
-      "Of float32: 'matmul ROWS COLUMNS DEPTH', 'bmm BATCHES ROWS COLUMNS DEPTH' or 'linear ROWS OUTPUTS "
+      "One operation in float32: 'matmul ROWS COLUMNS DEPTH', 'bmm BATCHES ROWS COLUMNS DEPTH' or 'linear ROWS OUTPUTS "
       "INPUTS', with '+ bias' and "
       "'+ relu' behind it where they are fused with it; 'conv IMAGES CHANNELS HEIGHT WIDTH OUTPUTS KERNEL "
       "stride S padding P'; 'elementwise ROWS COLUMNS = EXPRESSION'; 'reduce "
       "sum|mean|max ROWS COLUMNS dim 0|1'");
-  CLI::Option* of = command->add_option(
-      "--of", options->profile,
-      "Instead: the operations of this profile that take 2 % of its step or more, with its threads; a report in JSON, "
-      "or the id of a kept profile");
-  command->add_option("--threads", options->threads, "For the programs and for torch")
+  CLI::Option* of = command->add_option("--of", options->profile,
+                                        "Instead of OPERATION: the operations of this profile that take 2 % of its "
+                                        "step or more, with its threads; a report in JSON, "
+                                        "or the id of a kept profile");
+  command->add_option("--threads", options->threads, "Threads of the programs and of torch")
       ->check(number_in(1, 1024))
       ->excludes(of)
       ->capture_default_str();
   command->add_option("--top", options->top, "Programs that are compiled and timed, the best predicted first")
       ->check(number_in(1, 20))
       ->capture_default_str();
-  command->add_option("--seconds", options->seconds, "For timing each program")
+  command->add_option("--seconds", options->seconds, "How long to time each program")
       ->check(number_in(0.01, 60))
       ->capture_default_str();
   command->add_option("--python", options->python, "Interpreter with torch")->default_str("found");
   command
-      ->add_option(
-          "--device", options->device,
-          "The processor, as `ridgeline device --format json` writes it, or a GPU by its name, such as A100: then "
-          "programs are planned and predicted, and run where the interpreter's torch uses that GPU")
+      ->add_option("--device", options->device,
+                   "The processor, as `ridgeline machine show --format json` writes it, or a GPU by its name, such as "
+                   "A100: then "
+                   "programs are planned and predicted, and run where the interpreter's torch uses that GPU")
       ->default_str("as it was measured");
   add_file_option(
       *command, "--emit", options->emit,

@@ -150,7 +150,7 @@ int measure_elsewhere(const MeasureElsewhere& where, EntryRuns& runs, const std:
   const std::string python = "exec " + shell_quoted(where.python) + " - ";
   const auto fail = [&](const base::Error& why) {
     print_error("Operations could not be timed on " + where.host + ": " + why.message() +
-                ". Python there needs torch: name it with --python-there.");
+                ". Python there needs torch: name it with --host-python.");
     return kExitEnvironment;
   };
   const auto described = output_of_host(remote, python + "--describe", measuring_script({}, seconds), kMaxDescription);
@@ -184,14 +184,15 @@ void add_plan_command(CLI::App& operations, int& exit_code) {
   command->add_option("ENTRY", options->request->entry, "Python file that defines the three providers")->required();
   command->add_option("--device", options->device, "The device, as `operations list` or its driver names it")
       ->required();
-  command->add_option("--change", options->changes, "Also those of the step with this change; may be repeated");
+  command->add_option("--change", options->changes,
+                      "Also the operations of the step with this change; may be repeated");
   add_file_option(*command, "--script", options->script,
                   "Write a Python file that times them on a machine with Python and torch: it holds shapes only");
-  command->add_option("--measure-time", options->seconds, "Seconds that the script may take at most")
+  command->add_option("--measure-seconds", options->seconds, "Seconds that the script may take at most")
       ->check(number_in(1, 86400))
       ->capture_default_str();
   add_place_options(*command, options->request);
-  add_time_limit_option(*command, options->request);
+  add_timeout_option(*command, options->request);
   add_output_options(*command, options->output);
   command->footer(
       "Examples:\n"

@@ -109,22 +109,23 @@ void add_operations_command(CLI::App& app, int& exit_code) {
 
   auto options = std::make_shared<MeasureOptions>();
   CLI::App* measuring = command->add_subcommand("measure", "Time the operations of an entry point's step.");
-  measuring->add_option("--change", options->changes, "Also those of the step with this change; may be repeated");
-  measuring->add_option("--measure-time", options->seconds, "Seconds for timing at most")
+  measuring->add_option("--change", options->changes,
+                        "Also the operations of the step with this change; may be repeated");
+  measuring->add_option("--measure-seconds", options->seconds, "Seconds for timing at most")
       ->check(number_in(1, 3600))
       ->capture_default_str();
   CLI::Option* host =
-      measuring->add_option("--on", options->elsewhere.host,
+      measuring->add_option("--host", options->elsewhere.host,
                             "Time them on this host instead, by ssh: of the model it learns the shapes only");
   host->check(CLI::Validator(
       [](const std::string& name) { return name.empty() || name[0] == '-' ? "HOST is no host" : std::string(); },
       "HOST"));
-  measuring->add_option("--python-there", options->elsewhere.python, "With --on: Python with torch on the host")
+  measuring->add_option("--host-python", options->elsewhere.python, "With --host: Python with torch on the host")
       ->needs(host)
       ->capture_default_str();
-  measuring->add_flag("--all", options->elsewhere.all, "With --on: also operations that are known of its device")
+  measuring->add_flag("--all", options->elsewhere.all, "With --host: also operations that are known of its device")
       ->needs(host);
-  measuring->add_option("--ssh-option", "With --on: an option of ssh, such as `-p2222`; may be repeated")
+  measuring->add_option("--ssh-option", "With --host: an option of ssh, such as `-p2222`; may be repeated")
       ->needs(host)
       ->each([options](const std::string& option) { options->elsewhere.ssh_options.push_back(option); })
       ->take_all();
@@ -132,13 +133,13 @@ void add_operations_command(CLI::App& app, int& exit_code) {
   measuring->footer(
       "Examples:\n"
       "  ridgeline operations measure entry.py --change bf16-autocast\n"
-      "  ridgeline operations measure entry.py --on gpu-box --python-there .venv/bin/python");
+      "  ridgeline operations measure entry.py --host gpu-box --host-python .venv/bin/python");
   measuring->callback([options, &exit_code] { exit_code = measure(*options); });
 
   auto output = std::make_shared<Output>();
   auto most = std::make_shared<std::size_t>(50);
   CLI::App* listing = command->add_subcommand("list", "List the times, the slowest operations first.");
-  listing->add_option("--most", *most, "How many")->check(CLI::Range(1, 1'000'000))->capture_default_str();
+  listing->add_option("--most", *most, "How many to list")->check(CLI::Range(1, 1'000'000))->capture_default_str();
   add_output_options(*listing, output);
   listing->footer(
       "Examples:\n"

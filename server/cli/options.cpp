@@ -96,6 +96,18 @@ CLI::Validator number_in(double low, double high) {
           range};
 }
 
+void take_one_value_each(CLI::App& command) {
+  for (CLI::Option* option : command.get_options()) {
+    const bool is_positional = option->get_lnames().empty() && option->get_snames().empty();
+    if (!is_positional && option->get_expected_max() > 1) {
+      option->allow_extra_args(false);
+    }
+  }
+  for (CLI::App* one : command.get_subcommands([](const CLI::App*) { return true; })) {
+    take_one_value_each(*one);
+  }
+}
+
 void add_code_option(CLI::App& command, std::vector<std::string>& code) {
   const auto problem = [](const std::string& name) {
     const std::string found = app::code_name_problem(name);
@@ -117,13 +129,19 @@ void add_place_options(CLI::App& command, const std::shared_ptr<app::ProfileRequ
   add_code_option(command, request->code);
 }
 
-void add_time_limit_option(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request) {
-  command
+CLI::Option* add_timeout_option(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request) {
+  return command
       .add_option_function<int>(
-          "--time-limit", [request](int seconds) { request->time_limit = std::chrono::seconds(seconds); },
-          "Seconds after which the run is stopped")
+          "--timeout", [request](int seconds) { request->time_limit = std::chrono::seconds(seconds); },
+          "When to give up and stop the run")
       ->check(CLI::Range(1, 86400))
       ->default_str(std::to_string(request->time_limit.count()));
+}
+
+void add_seconds_option(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request) {
+  command.add_option("--seconds", request->time_budget_seconds, "How long to time the bare step")
+      ->check(number_in(0.1, 3600))
+      ->capture_default_str();
 }
 
 void add_device_option(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request) {
@@ -131,17 +149,35 @@ void add_device_option(CLI::App& command, const std::shared_ptr<app::ProfileRequ
       ->check(CLI::IsMember({"cpu"}));
 }
 
+CLI::Option* add_memory_limit_option(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request) {
+  return command
+      .add_option("--memory-limit", request->memory_limit_bytes,
+                  "Memory that the step may use, such as 8GiB; default: 95 % of what is available")
+      ->transform(CLI::AsSizeValue(false));
+}
+
 void add_measurement_options(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request) {
   add_device_option(command, request);
   add_place_options(command, request);
-  command.add_option("--time-budget", request->time_budget_seconds, "Seconds for timing the bare step")
-      ->check(number_in(0.1, 86400))
-      ->capture_default_str();
-  add_time_limit_option(command, request);
-  command
-      .add_option("--memory-limit", request->memory_limit_bytes,
-                  "Bytes that the step may use, such as 8GiB; default: 95 % of what is available")
-      ->transform(CLI::AsSizeValue(false));
+  add_seconds_option(command, request);
+  add_timeout_option(command, request);
+  add_memory_limit_option(command, request);
+}
+
+std::vector<CLI::Option*> add_entry_options(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request) {
+  return {
+      command
+          .add_option("--check-sizes", request->check_sizes,
+                      "Further batch sizes to run, to check the predictions of the models")
+          ->delimiter(',')
+          ->check(CLI::Range(1, 1 << 24)),
+      add_timeout_option(command, request),
+      add_memory_limit_option(command, request),
+      command
+          .add_option("--co2", request->co2_g_per_kwh,
+                      "Grams of CO2 that a kWh of the electricity emits: the report has the emissions of the step")
+          ->check(number_in(0, 1e5)),
+  };
 }
 
 void add_profile_options(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request) {
@@ -149,16 +185,10 @@ void add_profile_options(CLI::App& command, const std::shared_ptr<app::ProfileRe
   command.add_option("--batch-sizes", request->batch_sizes, "Batch sizes to sample, such as 8,16,32; default: chosen")
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 24));
-  command
-      .add_option("--check-sizes", request->check_sizes,
-                  "Further batch sizes to run, to check the predictions of the models")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1 << 24));
-  add_measurement_options(command, request);
-  command
-      .add_option("--co2", request->co2_g_per_kwh,
-                  "Grams of CO2 that a kWh of the electricity emits: the report has those of the step")
-      ->check(number_in(0, 1e5));
+  add_device_option(command, request);
+  add_place_options(command, request);
+  add_seconds_option(command, request);
+  add_entry_options(command, request);
 }
 
 void add_report_options(CLI::App& command, const std::shared_ptr<Output>& output) {
@@ -180,8 +210,9 @@ void add_output_options(CLI::App& command, const std::shared_ptr<Output>& output
   add_file_option(command, "--output", output->file, "File to write to, instead of standard output");
 }
 
-void add_file_option(CLI::App& command, const std::string& name, std::string& file, const std::string& description) {
-  command.add_option(name, file, description)->check(CLI::Validator(output_problem, "FILE"));
+CLI::Option* add_file_option(CLI::App& command, const std::string& name, std::string& file,
+                             const std::string& description) {
+  return command.add_option(name, file, description)->check(CLI::Validator(output_problem, "FILE"));
 }
 
 report::TextOptions text_options(const Output& output) {

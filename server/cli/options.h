@@ -14,6 +14,10 @@ namespace ridgeline::cli {
 /// A number from `low` to `high`. CLI::Range accepts text that is not a number.
 CLI::Validator number_in(double low, double high);
 
+/// Lets each option of the command and of those below it take one value each time it is given, so that what follows may
+/// be a file: `devices --on a100 entry.py`.
+void take_one_value_each(CLI::App& command);
+
 /// --code: packages whose lines have figures of their own.
 void add_code_option(CLI::App& command, std::vector<std::string>& code);
 
@@ -23,13 +27,19 @@ void add_place_options(CLI::App& command, const std::shared_ptr<app::ProfileRequ
 /// --device.
 void add_device_option(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request);
 
-/// --time-limit.
-void add_time_limit_option(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request);
+/// --timeout.
+CLI::Option* add_timeout_option(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request);
+
+/// --seconds: how long the bare step is timed.
+void add_seconds_option(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request);
 
 /// How to measure: device, place, time and memory.
 void add_measurement_options(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request);
 
-/// All that says what to profile and how: ENTRY, the batch sizes, and how to measure.
+/// What only entry points have: further batch sizes, limits and emissions.
+std::vector<CLI::Option*> add_entry_options(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request);
+
+/// All that says what to profile and how, of commands for entry points: ENTRY, the batch sizes, and how to measure.
 void add_profile_options(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request);
 
 /// --format and --output: how an answer is written, and where to.
@@ -46,7 +56,8 @@ void add_warnings_option(CLI::App& command, const std::shared_ptr<Output>& outpu
 void add_report_options(CLI::App& command, const std::shared_ptr<Output>& output);
 
 /// A file to write to; where that is not possible the command line is refused.
-void add_file_option(CLI::App& command, const std::string& name, std::string& file, const std::string& description);
+CLI::Option* add_file_option(CLI::App& command, const std::string& name, std::string& file,
+                             const std::string& description);
 
 /// The terminal's width, and colour where it is wanted.
 report::TextOptions text_options(const Output& output);

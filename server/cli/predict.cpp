@@ -16,7 +16,6 @@
 #include "cli/experiments.h"
 #include "cli/imported_trace.h"
 #include "cli/options.h"
-#include "cli/predict_devices.h"
 #include "cli/profile_now.h"
 #include "cli/terminal.h"
 #include "report/make_fit.h"
@@ -29,18 +28,15 @@ namespace {
 struct PredictOptions {
   std::shared_ptr<app::ProfileRequest> request = std::make_shared<app::ProfileRequest>();
   std::shared_ptr<Output> output = std::make_shared<Output>();
-  int batch_size = 0;              ///< 0: not asked for
-  double throughput = 0;           ///< likewise
-  std::uint64_t memory_bytes = 0;  ///< likewise
-  double percent_of_maximum = 0;   ///< likewise
+  int batch_size = 0;             ///< 0: not asked for
+  double throughput = 0;          ///< likewise
+  double percent_of_maximum = 0;  ///< likewise
   bool balanced = false;
-  bool fits = false;             ///< the question when there is no other
-  int make_fit = 0;              ///< another kind of question; 0: not asked for
-  std::uint64_t into_bytes = 0;  ///< with make_fit; 0: the capacity
+  bool fits = false;               ///< the question when there is no other
+  int make_fit = 0;                ///< another kind of question; 0: not asked for
+  std::uint64_t memory_bytes = 0;  ///< of --fits and --make-fit; 0: the capacity
   bool refine = false;
   double measure_seconds = 60;
-  DeviceQuestion other_devices;
-  std::string step_boundary;  ///< of a trace
 
   analysis::Question question(std::uint64_t capacity_bytes) const {
     if (batch_size > 0) {
@@ -117,7 +113,7 @@ int run_make_fit(const PredictOptions& options, EntryRuns& runs) {
     return found.error().value;
   }
   const analysis::BatchPrediction fitted = analysis::predict_batch(analysis::make_predictor(made->profile), size);
-  const std::uint64_t limit = options.into_bytes > 0 ? options.into_bytes : made->profile.capacity_bytes;
+  const std::uint64_t limit = options.memory_bytes > 0 ? options.memory_bytes : made->profile.capacity_bytes;
   const auto answer = app::make_fit(*found, size, limit, analysis::best_peak_bytes(fitted));
   if (!answer.has_value()) {
     print_error(
@@ -164,27 +160,11 @@ int run_batch_question(const PredictOptions& options, const app::Target& target,
                    *options.output);
 }
 
-int predict_trace(const PredictOptions& options) {
-  if (options.other_devices.devices.empty()) {
-    print_error(
-        "A trace has one batch size: it can be predicted for other devices, with --on-device, and changed, with "
-        "ridgeline what-if. Other batch sizes need an entry point.");
-    return kExitUsage;
-  }
-  TraceOptions trace;
-  trace.trace = options.request->entry;
-  trace.project_root = options.request->project_root;
-  trace.step_boundary = options.step_boundary;
-  return predict_devices_of_trace(trace, options.other_devices, *options.output);
-}
-
 int run(const PredictOptions& options) {
-  const DeviceQuestion& other = options.other_devices;
   if (looks_like_trace(options.request->entry)) {
-    return predict_trace(options);
-  }
-  if (!other.recorded_on.empty() || other.recorded_batch_size > 0 || !options.step_boundary.empty()) {
-    print_error("--recorded-on, --recorded-batch-size and --step-boundary need a trace of torch.profiler.");
+    print_error(
+        "A trace has one batch size. `ridgeline devices` predicts it for other devices, and `ridgeline what-if` what "
+        "changes would bring; other batch sizes need an entry point.");
     return kExitUsage;
   }
   const auto target = find_target_or_report(*options.request);
@@ -192,90 +172,73 @@ int run(const PredictOptions& options) {
     return target.error().value;
   }
   EntryRuns runs(*options.request, *target);
-  if (!other.devices.empty()) {
-    return predict_devices(runs, other, *options.output);
-  }
   if (options.make_fit > 0) {
     return run_make_fit(options, runs);
   }
   return run_batch_question(options, *target, runs);
 }
 
-/// `asked` outlives the command.
-void add_other_devices(CLI::App& command, CLI::Option_group& question, DeviceQuestion& asked) {
-  CLI::Option* on = question.add_option(
-      "--on-device", asked.devices,
-      "The time of a step, or of a trace of torch.profiler with shapes, on another device, such as a100,h100,t4, or a "
-      "file that describes one; no profile is made");
-  on->delimiter(',')->expected(1, 64);
-  command.add_option("--price", asked.prices, "With --on-device: of the device, an hour; one for each device")
-      ->delimiter(',')
-      ->check(number_in(0, 1e9))
-      ->needs(on);
-  command.add_option("--dataset-size", asked.dataset_size, "With --on-device: samples of an epoch")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 50))
-      ->needs(on);
-  command
-      .add_option(
-          "--cluster", asked.cluster,
-          "With --on-device: also data-parallel, on 2, 4, ... and all ranks of this file; runs one step for its "
-          "gradients")
-      ->needs(on);
-  command
-      .add_option("--recorded-on", asked.recorded_on,
-                  "With --on-device and a trace: the GPU of the trace, such as a100, or a file that describes it, "
-                  "where the trace does not name one that is known")
-      ->needs(on);
-  command
-      .add_option("--recorded-batch-size", asked.recorded_batch_size,
-                  "With --on-device and a trace: the samples of its step")
-      ->check(CLI::Range(1, analysis::kMaxBatchSize))
-      ->needs(on);
+/// At most one of them may be given; --fits and --make-fit are the last.
+std::vector<CLI::Option*> add_questions(CLI::App& command, PredictOptions& options) {
+  std::vector<CLI::Option*> questions = {
+      command.add_option("--batch-size", options.batch_size, "The throughput and memory of this batch size")
+          ->check(CLI::Range(1, analysis::kMaxBatchSize)),
+      command
+          .add_option("--throughput", options.throughput,
+                      "The smallest batch size with at least this many samples per second")
+          ->check(number_in(1e-9, 1e12)),
+      command
+          .add_option("--of-maximum", options.percent_of_maximum,
+                      "The smallest batch size with at least this percentage of the greatest throughput")
+          ->check(number_in(0.1, 100)),
+      command.add_flag("--balanced", options.balanced,
+                       "The smallest batch size with as many bytes of activations as of weights"),
+      command.add_flag("--fits", options.fits, "The largest batch size that fits into the memory"),
+      command
+          .add_option("--make-fit", options.make_fit,
+                      "Which changes make this batch size fit into the memory, and what they cost in time")
+          ->check(CLI::Range(1, analysis::kMaxBatchSize)),
+  };
+  for (CLI::Option* question : questions) {
+    question->group("What to predict (one of)");
+  }
+  return questions;
+}
+
+/// Refuses none and several of the questions, and --memory without one that it is for.
+void check_questions(const std::vector<CLI::Option*>& questions, const CLI::Option& memory) {
+  const auto is_given = [](const CLI::Option* option) { return option->count() > 0; };
+  const auto count = std::ranges::count_if(questions, is_given);
+  if (count == 0 && memory.count() == 0) {
+    throw CLI::RequiredError(
+        "what to predict: --batch-size, --throughput, --of-maximum, --balanced, --fits or --make-fit");
+  }
+  if (count > 1) {
+    throw CLI::ValidationError("what to predict", "only one can be asked for at a time");
+  }
+  if (count == 1 && memory.count() > 0 && std::ranges::none_of(questions.end() - 2, questions.end(), is_given)) {
+    throw CLI::ValidationError("--memory", "it is for --fits and --make-fit");
+  }
 }
 
 }  // namespace
 
 void add_predict_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<PredictOptions>();
-  CLI::App* command =
-      app.add_subcommand("predict", "Predict throughput and memory at another batch size, or on another device.");
-  CLI::Option_group* question = command->add_option_group("Question", "What to predict: exactly one");
-  question->add_option("--batch-size", options->batch_size, "The throughput and memory of this batch size")
-      ->check(CLI::Range(1, analysis::kMaxBatchSize));
-  question
-      ->add_option("--throughput", options->throughput,
-                   "The smallest batch size with at least this many samples per second")
-      ->check(number_in(1e-9, 1e12));
-  question
-      ->add_option("--memory", options->memory_bytes,
-                   "The largest batch size that needs at most this much memory, such as 8GiB")
-      ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::PositiveNumber);
-  question
-      ->add_option("--of-maximum", options->percent_of_maximum,
-                   "The smallest batch size with at least this percentage of the greatest throughput")
-      ->check(number_in(0.1, 100));
-  question->add_flag("--fits", options->fits, "The largest batch size that fits into the memory of this device");
-  question->add_flag("--balanced", options->balanced,
-                     "The smallest batch size with as many bytes of activations as of weights");
-  CLI::Option* make_fit =
-      question
-          ->add_option("--make-fit", options->make_fit,
-                       "Which changes make this batch size fit into the memory of this device, and what they cost in "
-                       "time")
-          ->check(CLI::Range(1, analysis::kMaxBatchSize));
-  command->add_option("--into", options->into_bytes, "With --make-fit: into this much memory instead, such as 8GiB")
-      ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::PositiveNumber)
-      ->needs(make_fit);
-  add_other_devices(*command, *question, options->other_devices);
-  add_step_boundary_option(*command, options->step_boundary);
-  question->require_option(1);
+  CLI::App* command = app.add_subcommand("predict", "Predict throughput and memory at another batch size.");
+  const std::vector<CLI::Option*> questions = add_questions(*command, *options);
+  CLI::Option* memory =
+      command
+          ->add_option("--memory", options->memory_bytes,
+                       "With --make-fit, and with --fits, which it implies: this much memory, such as 8GiB, instead of "
+                       "the device's")
+          ->transform(CLI::AsSizeValue(false))
+          ->check(CLI::PositiveNumber);
   command->add_flag("--refine", options->refine,
                     "Also predict the batch size from operations that are timed at its shapes; profiles anew");
   command
-      ->add_option("--measure-time", options->measure_seconds,
-                   "With --refine and --make-fit: seconds for timing operations that are not known yet")
+      ->add_option("--measure-seconds", options->measure_seconds,
+                   "With --refine and --make-fit: how long to time operations that are not known yet")
       ->check(number_in(1, 3600))
       ->capture_default_str();
   add_profile_options(*command, options->request);
@@ -284,8 +247,11 @@ void add_predict_command(CLI::App& app, int& exit_code) {
   command->footer(
       "Examples:\n"
       "  ridgeline predict entry.py --batch-size 64 --refine\n"
-      "  ridgeline predict entry.py --on-device a100,t4 --price 1.10,0.35");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+      "  ridgeline predict entry.py --fits --memory 8GiB");
+  command->callback([options, questions, memory, &exit_code] {
+    check_questions(questions, *memory);
+    exit_code = run(*options);
+  });
 }
 
 }  // namespace ridgeline::cli

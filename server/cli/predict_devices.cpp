@@ -104,7 +104,7 @@ base::Result<NamedDevice> recording_device(const ingest::RecordedStep& step, con
   return base::error((step.device.empty() ? std::string("The trace does not say which GPU it was recorded on.")
                                           : "There is no data sheet of the GPU of the trace, " + step.device + ".") +
                      " Name it with --recorded-on: one of " + operations::data_sheet_names() +
-                     ", or a file that describes one (ridgeline device --help).");
+                     ", or a file that describes one, as `ridgeline machine show --format json` writes it.");
 }
 
 operations::ListedStep listed_step(const ingest::RecordedStep& recorded, const operations::Device& device,

@@ -1,4 +1,4 @@
-// `ridgeline predict --on-device`: a step on devices that it does not run on, from its listed or recorded operations.
+// The answer of `ridgeline devices`: a step on devices that it does not run on, from its listed or recorded operations.
 #pragma once
 
 #include <cstdint>

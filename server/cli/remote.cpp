@@ -257,10 +257,8 @@ void add_remote_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<RemoteSession>();
   options->host.ssh = {"ssh"};
   CLI::App* command = app.add_subcommand(
-      "remote",
-      "Serve an editor on this machine with profiles from another one, by ssh: `ridgeline remote HOST` in place of "
-      "`ridgeline serve`.");
-  command->add_option("HOST", options->host.host, "As ssh knows it: a name of its configuration, or USER@HOST")
+      "remote", "Serve an editor here and profile on another machine, over ssh: takes the place of `serve`.");
+  command->add_option("HOST", options->host.host, "Host as ssh knows it: a name of its configuration, or USER@HOST")
       ->required()
       ->check(CLI::Validator(
           [](const std::string& host) { return host.empty() || host[0] == '-' ? "HOST is no host" : std::string(); },

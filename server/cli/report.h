@@ -1,4 +1,4 @@
-// `ridgeline report PROFILE`: a profile that was made before, in any format.
+// `ridgeline report X`: of a kept profile, a report in JSON, or a trace of another profiler.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// Options of `ridgeline run` that are more than a word or a number.
+// Options of `ridgeline profile` that are more than a word or a number.
 #pragma once
 
 #include <string>

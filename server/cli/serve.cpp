@@ -89,17 +89,22 @@ std::string check_path_map(const std::string& text) {
   return lsp::parse_path_map(text).has_value() ? "" : text + " is not LOCAL=REMOTE";
 }
 
+constexpr const char* kWhere = "Where the client is (one of)";
+
 }  // namespace
 
 void add_serve_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ServeOptions>();
   CLI::App* command = app.add_subcommand("serve", "Serve editors, by the Language Server Protocol.");
-  CLI::Option_group* where = command->add_option_group("Transport", "Where the client is: at most one");
-  where->add_flag("--stdio", options->stdio, "Standard input and output (the default)");
-  where->add_option("--pipe", options->pipe, "Unix socket: connects to the client that listens there, else listens");
-  where->add_option("--socket", options->port, "Port on 127.0.0.1: the same; 0 listens on any port")
-      ->check(CLI::Range(0, 65535));
-  where->require_option(0, 1);
+  CLI::Option* stdio = command->add_flag("--stdio", options->stdio, "Standard input and output (the default)");
+  CLI::Option* pipe = command->add_option("--pipe", options->pipe,
+                                          "Unix socket: connects to the client that listens there, else listens");
+  CLI::Option* port =
+      command->add_option("--socket", options->port, "Port on 127.0.0.1: the same; 0 listens on any port")
+          ->check(CLI::Range(0, 65535));
+  stdio->excludes(pipe)->excludes(port)->group(kWhere);
+  pipe->excludes(port)->group(kWhere);
+  port->group(kWhere);
   command->add_option("--token-file", options->token_file,
                       "File with the token that clients must send when listening on a port; created if it is missing");
   command

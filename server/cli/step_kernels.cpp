@@ -34,7 +34,7 @@ std::string profile_problem(const Profile& profile, const operations::Device& de
     return "programs of a step are run beside torch, and those for a GPU are not";
   }
   if (!profile.work) {
-    return "the profile has no list of the step's operations: make one with `ridgeline profile` or `ridgeline run`";
+    return "the profile has no list of the step's operations: make one with `ridgeline profile` or `ridgeline profile`";
   }
   if (!profile.work->not_listed.empty()) {
     return "the operations of the profile's step are not known: " + profile.work->not_listed;

@@ -24,7 +24,8 @@ std::string question(std::string_view word, const std::vector<std::string>& know
 
 std::vector<std::string> commands_of(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); })) {
+  const auto is_shown = [](const CLI::App* one) { return !one->get_group().empty() && !one->get_name().empty(); };
+  for (const CLI::App* command : app.get_subcommands(is_shown)) {
     names.push_back(command->get_name());
   }
   return names;
@@ -45,23 +46,29 @@ std::vector<std::string> options_of(const CLI::App& command) {
 }  // namespace
 
 std::string suggestion(const CLI::App& app, const std::vector<std::string>& arguments) {
-  if (arguments.empty()) {
-    return {};
-  }
-  const std::vector<std::string> commands = commands_of(app);
-  const auto command = std::ranges::find(commands, arguments.front());
-  if (command == commands.end()) {
-    return arguments.front().starts_with('-') ? "" : question(arguments.front(), commands, "ridgeline ");
-  }
-  const std::vector<std::string> options = options_of(*app.get_subcommand(*command));
-  for (const std::string_view argument : arguments) {
-    if (argument == "--") {
+  const CLI::App* command = &app;
+  std::string prefix = "ridgeline ";
+  auto argument = arguments.begin();
+  for (; argument != arguments.end(); ++argument) {
+    const std::vector<std::string> commands = commands_of(*command);
+    if (std::ranges::find(commands, *argument) == commands.end()) {
       break;
     }
-    if (!argument.starts_with("--")) {
+    command = command->get_subcommand(*argument);
+    prefix += *argument + ' ';
+  }
+  if (argument == arguments.end()) {
+    return {};
+  }
+  if (const auto commands = commands_of(*command); !commands.empty()) {
+    return argument->starts_with('-') ? "" : question(*argument, commands, prefix);
+  }
+  const std::vector<std::string> options = options_of(*command);
+  for (; argument != arguments.end() && *argument != "--"; ++argument) {
+    if (!argument->starts_with("--")) {
       continue;
     }
-    const std::string_view name = argument.substr(2, argument.find('=') - 2);
+    const std::string_view name = std::string_view(*argument).substr(2, argument->find('=') - 2);
     if (std::string meant = question(name, options, "--"); !meant.empty()) {
       return meant;
     }

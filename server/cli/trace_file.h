@@ -1,4 +1,4 @@
-// The file that `ridgeline import` is given.
+// The file that `ridgeline report` is given.
 #pragma once
 
 #include <string>

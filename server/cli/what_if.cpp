@@ -19,7 +19,6 @@
 #include "cli/profile_now.h"
 #include "cli/python_changes.h"
 #include "cli/terminal.h"
-#include "cli/what_if_cluster.h"
 #include "cli/what_if_requests.h"
 #include "cli/what_if_trace.h"
 #include "protocol/shown_text.h"
@@ -46,7 +45,6 @@ struct WhatIfOptions {
   std::uint64_t memory_bytes = 0;  ///< 0: no limit
   double measure_seconds = 60;
   double try_seconds = 5;
-  ClusterOptions cluster;  ///< without a file: none
 };
 
 /// To stderr, before the whole answer is there.
@@ -55,22 +53,6 @@ void show_first(const analysis::ChangeAnswer& row) {
                            : row.predicted.has_value() ? "predicted " + report::predicted_text(row)
                                                        : "not predicted: " + row.not_predicted;
   write_to_error(protocol::printable(fmt::format("{}: {}", fmt::join(row.change, " + "), text)) + "\n");
-}
-
-/// What does not go with a cluster is refused.
-int run_on_cluster(const WhatIfOptions& options, bool trace) {
-  if (trace) {
-    print_error("A trace does not tell when its gradients are ready: --cluster needs an entry point.");
-    return kExitUsage;
-  }
-  if (!options.changes.empty() || !options.widths.empty() || !options.files.empty() || options.attempt ||
-      options.search || options.output->format == "html") {
-    print_error(
-        "--cluster predicts the step as it is, as text or JSON: leave out --change, --set, --change-file, --try, "
-        "--search and --format html.");
-    return kExitUsage;
-  }
-  return what_if_cluster(*options.request, options.cluster, *options.output);
 }
 
 int run_on_trace(const WhatIfOptions& options, WantedChanges wanted) {
@@ -150,14 +132,6 @@ int run(const WhatIfOptions& options) {
     print_error("--step-boundary needs a trace: an entry point says itself what a step is.");
     return kExitUsage;
   }
-  const ClusterOptions& cluster = options.cluster;
-  if (!cluster.file.empty()) {
-    return run_on_cluster(options, trace);
-  }
-  if (!cluster.bucket_bytes.empty() || cluster.no_overlap || !cluster.zero.empty() || !cluster.pipeline.empty()) {
-    print_error("--bucket-size, --no-overlap, --zero and --pipeline need --cluster.");
-    return kExitUsage;
-  }
   std::vector<std::string> changes = options.changes;
   for (const std::string& width : options.widths) {
     changes.push_back("set:" + width);
@@ -199,7 +173,7 @@ void add_what_if_command(CLI::App& app, int& exit_code) {
   command->add_option("--change-file", options->files,
                       "A change of your own, as JSON or as Python, which is run: docs/user/what-if-traces.md; may be "
                       "repeated");
-  command->add_option("--process", options->process, "Of a report of Nsight Systems with several: which process");
+  command->add_option("--process", options->process, "Process to analyse, if the Nsight Systems report has several");
   add_step_boundary_option(*command, options->step_boundary);
   command->add_flag("--try", options->attempt,
                     "Also run each change that applies, in turns with the unchanged step; no file is changed");
@@ -209,35 +183,14 @@ void add_what_if_command(CLI::App& app, int& exit_code) {
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::PositiveNumber);
   command
-      ->add_option("--measure-time", options->measure_seconds, "Seconds for timing operations that are not known yet")
+      ->add_option("--measure-seconds", options->measure_seconds, "How long to time operations that are not known yet")
       ->check(number_in(1, 3600))
       ->capture_default_str();
-  command->add_option("--try-time", options->try_seconds, "Seconds for trying each change")
+  command->add_option("--try-seconds", options->try_seconds, "How long to try each change")
       ->check(number_in(0.5, 600))
       ->capture_default_str();
-  command->add_option("--cluster", options->cluster.file,
-                      "Instead of changes: data-parallel training on the cluster of this file "
-                      "(docs/user/cluster.md; `ridgeline network` writes one)");
-  command
-      ->add_option("--bucket-size", options->cluster.bucket_bytes,
-                   "With --cluster: bucket_cap_mb of DistributedDataParallel, such as 25MiB; may be repeated")
-      ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::PositiveNumber);
-  command->add_flag("--no-overlap", options->cluster.no_overlap,
-                    "With --cluster: also all-reduces that begin when backward is over");
-  command
-      ->add_option("--zero", options->cluster.zero,
-                   "With --cluster: also these stages of ZeRO, such as 1,2,3; 3 is what FSDP does")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 3));
-  command
-      ->add_option(
-          "--pipeline", options->cluster.pipeline,
-          "With --cluster: also a pipeline with a stage on each rank and so many micro-batches, such as 4,8; the "
-          "profile's batch is one")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 4096));
   add_profile_options(*command, options->request);
+  command->get_option("ENTRY")->description("An entry point, or a trace of torch.profiler or Nsight Systems");
   add_output_options(*command, options->output, {"text", "json", "html"});
   add_warnings_option(*command, options->output);
   command->footer("Changes:\n" + list_of_changes() +

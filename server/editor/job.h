@@ -27,8 +27,8 @@ struct ShownJob {
   std::optional<SlowLine> slow_line;  ///< absent: no rank is slow by one line, or its file is not here
 };
 
-/// The job in a file that `ridgeline run --job` wrote, replayed. Takes as long as the replay does. The error names the
-/// file.
+/// The job in a file that `ridgeline profile --job` wrote, replayed. Takes as long as the replay does. The error names
+/// the file.
 base::Result<ShownJob> shown_job(const std::string& path);
 
 /// The result of ridgeline/job: its figures in words.

@@ -348,7 +348,7 @@ base::Task<lsp::Outcome> set_batch_size_command(Context context, CommandParams p
   return context.writer.write(params.uri, protocol::value_as<int>(params.argument));
 }
 
-/// The text of `ridgeline job`.
+/// The text of `ridgeline job show`.
 base::Task<lsp::Outcome> open_job_command(Context context, CommandParams params) {
   const std::string path = job_path(context, params.uri);
   auto showing = show_job(context, path);
@@ -399,7 +399,7 @@ struct ListedDevices {
   std::vector<app::NamedDevice> devices;
 };
 
-/// The table of `ridgeline predict --on-device`.
+/// The table of `ridgeline devices --on`.
 base::Result<std::string> devices_text(const std::vector<ListedDevices>& kinds) {
   const ListedSizes& first = kinds.front().listed;
   auto table = operations::OperationTable::open(app::operation_table_path(first.cache));

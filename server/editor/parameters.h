@@ -50,7 +50,7 @@ struct SummaryParams {
 struct StatusParams {
   std::optional<std::string> uri;
 };
-/// Names a file that `ridgeline run --job` wrote.
+/// Names a file that `ridgeline profile --job` wrote.
 struct JobParams {
   std::string uri;
 };

@@ -14,11 +14,11 @@ using Wording = std::pair<std::string_view, std::string_view>;  ///< on the comm
 constexpr auto kWordings = std::to_array<Wording>({
     {"Name one with --python", "Name one in the setting `python`"},
     {"name another interpreter with --python", "name another interpreter in the setting `python`"},
-    {"Raise --time-limit", "Raise the setting `timeLimit`"},
+    {"Raise --timeout", "Raise the setting `timeLimit`"},
     {"or --memory-limit", "or the setting `memoryLimit`"},
     {"raise --memory-limit", "raise the setting `memoryLimit`"},
     {"`ridgeline init` writes a first version of that file", "Ridgeline can write a first version of that file"},
-    {"`ridgeline run` records training steps of a script as it is", "Ridgeline can also profile it as a script"},
+    {"`ridgeline profile` records training steps of a script as it is", "Ridgeline can also profile it as a script"},
     {"Run again with `--device cpu`", "Set `device` to `cpu`"},
     {"`--device cpu` has", "the setting `device`, `cpu`, has"},
     {" (--device cpu)", " (the setting `device` is `cpu`)"},

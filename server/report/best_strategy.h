@@ -1,4 +1,4 @@
-// The answer of `ridgeline optimize`, for a terminal or as JSON.
+// The answer of `ridgeline job optimize`, for a terminal or as JSON.
 #pragma once
 
 #include <string>

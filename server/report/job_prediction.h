@@ -1,4 +1,4 @@
-// The answer of `ridgeline what-if --cluster`, for a terminal or as JSON.
+// The answer of `ridgeline job predict --cluster`, for a terminal or as JSON.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The answer of `ridgeline job` as text, as JSON and for a browser.
+// The answer of `ridgeline job show` as text, as JSON and for a browser.
 #pragma once
 
 #include <cstddef>

@@ -238,7 +238,7 @@ std::string_view way_out(Obstacle obstacle) {
     case Obstacle::kTooFewSizes:
       return " Name more with --batch-sizes.";
     case Obstacle::kTimeUnknown:
-      return " Sample more with --batch-sizes, or measure longer with --time-budget.";
+      return " Sample more with --batch-sizes, or measure longer with --seconds.";
     case Obstacle::kTooFar:
       return " Sample larger ones with --batch-sizes.";
     case Obstacle::kMemoryUnknown:

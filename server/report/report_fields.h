@@ -376,7 +376,7 @@ void report_fields(Io& io, analysis::Profile& profile, const analysis::Outlook& 
      "Parameters that get gradients in every iteration while nothing changes them, by the line that made them. Most "
      "bytes first.");
   if_present(io, "script", profile.script,
-             "Of a training script that ridgeline run started as it is; absent for an entry point or a trace.");
+             "Of a training script that ridgeline profile started as it is; absent for an entry point or a trace.");
   io.object("closure", "How the recorded figures relate to the bare iteration.", [&] { closure(io, profile); });
   io("warnings", profile.warnings, "What a reader of the figures must know.", kNotEmpty);
   io("breakdown", profile.breakdown,

@@ -56,7 +56,8 @@ void fields(Io& io, analysis::LineWork& line) {
 template <typename Io>
 void fields(Io& io, analysis::WorkDevice& device) {
   io("name", device.name, "Its name.");
-  io("measured", device.measured, "True: as `ridgeline device` measured it; false: by the vendor's data sheet.");
+  io("measured", device.measured,
+     "True: as `ridgeline machine measure` measured it; false: by the vendor's data sheet.");
   io("units", device.units, "Threads, or multiprocessors, that the bounds are for.");
 }
 

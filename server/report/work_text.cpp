@@ -65,7 +65,8 @@ std::string bounds_sentence(const Profile& profile) {
     return is_imported && profile.environment.device == "cpu"
                ? " What they attain is not known: a trace does not say which processor it was recorded on."
            : profile.environment.device == "cpu"
-               ? " What they attain is not known: `ridgeline device` measures what this processor can do, and the next "
+               ? " What they attain is not known: `ridgeline machine measure` measures what this processor can do, and "
+                 "the next "
                  "profile compares."
                : " What they attain is not known: there is no data sheet of this device.";
   }

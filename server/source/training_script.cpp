@@ -63,11 +63,11 @@ class ScriptReader {
     if (!script_.method.empty()) {
       return "The training loop is in `" + script_.method +
              "`: loops in methods and lambdas are not understood. The script can be profiled as it is, with " +
-             "`ridgeline run --stop`.";
+             "`ridgeline profile --stop`.";
     }
     if (std::ranges::any_of(sites_, [this](const Site& site) { return is_backward(site); })) {
       return "Gradients are computed, but in no loop that is understood. The script can be profiled as it is, with "
-             "`ridgeline run --stop`.";
+             "`ridgeline profile --stop`.";
     }
     return "The file defines no model, and nothing in it calls `backward()`.";
   }

@@ -54,7 +54,7 @@ Run::Run(asio::io_context& loop, int id, RunRequest request, Handlers handlers)
       kill_timer_(loop),
       watch_timer_(loop),
       answer_timer_(loop) {
-  end_after(request_.limits.time, " Raise --time-limit if it needs longer.");
+  end_after(request_.limits.time, " Raise --timeout if it needs longer.");
 }
 
 void Run::end_after(std::chrono::milliseconds time, const std::string& advice) {

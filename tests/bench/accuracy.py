@@ -122,10 +122,10 @@ def sampled_sizes(report: dict[str, Any]) -> list[int]:
 def evaluate(binary: Path, model: Model, options: Options) -> Outcome:
     began = time.monotonic()
     shared = [model.entry, "--python", model.python, "--format", "json"]
-    profile = [binary, "profile", *shared, "--time-limit", "3600"]
+    profile = [binary, "profile", *shared, "--timeout", "3600"]
     seed = f"{options.seed}/{model.name}"
     inside, outside = draw_sizes(seed, sampled_sizes(json.loads(output_of(*profile))), options.sizes)
-    checks = ["--check-sizes", listed(inside + outside), "--time-budget", str(options.seconds)]
+    checks = ["--check-sizes", listed(inside + outside), "--seconds", str(options.seconds)]
     report = json.loads(output_of(*profile, *checks))
     figures = [figure_of(check, report["models"]) for check in report["checks"]]
     failed = [

@@ -2,7 +2,7 @@
 
 The namespaces share the clock of this machine, so that the truth is known. Of each rank after the first, what was
 recorded is written as if its clock were up to an hour ahead or behind and ran up to 100 ppm fast or slow, each rank to
-a file of its own; `ridgeline job` then aligns them. Needs root, for the namespaces.
+a file of its own; `ridgeline job show` then aligns them. Needs root, for the namespaces.
 """
 
 from __future__ import annotations
@@ -83,7 +83,9 @@ def _clock(begin: int, draw: random.Random) -> Clock:
 
 
 def _output(binary: Path, files: Sequence[Path], form: str) -> Any:
-    done = subprocess.run([binary, "job", *files, "--format", form], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [binary, "job", "show", *files, "--format", form], capture_output=True, text=True, check=False
+    )
     if done.returncode != 0:
         sys.exit(done.stderr)
     return json.loads(done.stdout)

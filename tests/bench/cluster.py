@@ -1,4 +1,4 @@
-"""Jobs of two and four ranks, predicted from one process and then run: `ridgeline what-if --cluster` against Gloo.
+"""Jobs of two and four ranks, predicted from one process and then run: `ridgeline job predict --cluster` against Gloo.
 
 The ranks are in network namespaces, each with a link that tbf limits, and have one thread each, pinned to a processor.
 Where there are more ranks than processors, they take turns on these. Needs root. Each row is predicted, and printed,
@@ -109,7 +109,7 @@ def _cases_at(binary: Path, count: int, rate: str, models: Sequence[str]) -> Ite
 
 
 def measured_network(binary: Path, rate: str, file: Path) -> Path:
-    """What `ridgeline network` measures of that link."""
+    """What `ridgeline job network` measures of that link."""
     with namespaces(rate):
         return measure_network(binary, file)
 
@@ -118,7 +118,9 @@ def measure_network(binary: Path, file: Path, count: int = RANKS) -> Path:
     options = ["--python", sys.executable, "--largest", "64", "--seconds", "0.1", "--ranks", str(count)]
     address = ["--address", f"{_address(0)}:29511"]
     ranks(
-        lambda rank: [str(binary), "network", *options, *address, "--rank", str(rank), "--output", str(file)], {}, count
+        lambda rank: [str(binary), "job", "network", *options, *address, "--rank", str(rank), "--output", str(file)],
+        {},
+        count,
     )
     return file
 
@@ -126,8 +128,8 @@ def measure_network(binary: Path, file: Path, count: int = RANKS) -> Path:
 def _cases_of(binary: Path, count: int, rate: str, model: str, file: Path) -> Iterator[Case]:
     environment = {"CLUSTER_MODEL": model}
     batch = str(BATCHES[model])
-    command = [binary, "what-if", SCRIPTS / "cluster_entry.py", "--python", sys.executable, "--cluster", file]
-    command += ["--batch-sizes", batch, "--time-budget", "4", "--no-overlap", "--format", "json"]
+    command = [binary, "job", "predict", SCRIPTS / "cluster_entry.py", "--python", sys.executable, "--cluster", file]
+    command += ["--batch-sizes", batch, "--seconds", "4", "--no-overlap", "--format", "json"]
     for bucket in BUCKETS_MIB:
         command += ["--bucket-size", f"{bucket}MiB"]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, check=False)

@@ -1,6 +1,6 @@
 """What recording communication costs a rank: steps like those of the `ddp` script, with it and without, in turns.
 
-Run it under a launcher, with the agent that a `ridgeline run` has built in the cache:
+Run it under a launcher, with the agent that a `ridgeline profile` has built in the cache:
 
     torchrun --nproc-per-node 2 --standalone tests/bench/communication_overhead.py CACHE
 """

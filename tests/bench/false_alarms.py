@@ -63,7 +63,7 @@ def run(*arguments: str | Path, expected: tuple[int, ...] = (0,)) -> subprocess.
 
 
 def profile(entry: Path, report: Path) -> None:
-    sizes = ("--batch-sizes", "16", "--time-budget", "0.5")
+    sizes = ("--batch-sizes", "16", "--seconds", "0.5")
     run("profile", entry, "--python", sys.executable, *sizes, "--format", "json", "--output", report)
 
 
@@ -88,7 +88,7 @@ def compared(folder: Path, entry: Path) -> Iterator[tuple[bool, bool]]:
 def checked(folder: Path, entry: Path) -> Iterator[tuple[bool, bool]]:
     """The same of each check."""
     (folder / "pyproject.toml").write_text(BUDGET)
-    brief = ("--python", sys.executable, "--time-budget", "0.5", "--max-seconds", "3")
+    brief = ("--python", sys.executable, "--seconds", "0.5", "--max-seconds", "3")
     while True:
         profile(entry, folder / "baseline.json")
         done = run("check", entry, *brief, "--project-root", folder, expected=(0, EXCEEDED, UNDECIDED))

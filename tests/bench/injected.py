@@ -203,14 +203,14 @@ def measured(binary: Path, drawn: dict[str, Injected]) -> tuple[dict[str, Any], 
             "--stop",
             "--steps",
             RECORDED,
-            "--time-budget",
+            "--seconds",
             "1",
             "--format",
             "json",
             "--output",
             report,
         )
-        command = [binary, "run", *own, script, truth]
+        command = [binary, "profile", *own, script, truth]
         subprocess.run([str(part) for part in command], check=True, capture_output=True, env=SINGLE)
         return json.loads(report.read_text()), json.loads(truth.read_text())
 

@@ -1,4 +1,4 @@
-"""Recorded jobs of two ranks, replayed: `ridgeline job` next to what was recorded."""
+"""Recorded jobs of two ranks, replayed: `ridgeline job show` next to what was recorded."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _replay(binary: Path, model: str, bucket: str) -> str:
 def recorded(binary: Path, file: Path, model: str, bucket: str, *late_ms: str) -> Path:
     """The file of a job of two ranks; rank 1 sleeps `late_ms` in each step."""
     torchrun = [str(Path(sys.executable).with_name("torchrun")), "--nproc-per-node", "2", "--standalone"]
-    run = [str(binary), "run", "--python", sys.executable, "--time-budget", "2", "--steps", "16"]
+    run = [str(binary), "profile", "--python", sys.executable, "--seconds", "2", "--steps", "16"]
     run += ["--job", str(file), "--", *torchrun, str(SCRIPT), model, str(STEPS), bucket, *late_ms]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(run, capture_output=True, text=True, env=environment, check=False)
@@ -79,4 +79,6 @@ def recorded(binary: Path, file: Path, model: str, bucket: str, *late_ms: str) -
 
 
 def shown(binary: Path, file: Path, *options: str) -> str:
-    return subprocess.run([str(binary), "job", str(file), *options], capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        [str(binary), "job", "show", str(file), *options], capture_output=True, text=True, check=True
+    ).stdout

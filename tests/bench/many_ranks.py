@@ -1,7 +1,7 @@
 """The search for the best strategy of BERT base on 16 ranks: two of them are recorded, and each is there eight times.
 
-What is measured is how long `ridgeline optimize` takes and how much memory. The ranks are the two that ran, under other
-numbers: the times of a real job of 16 ranks are others. The file of the network has a line, not a measurement.
+What is measured is how long `ridgeline job optimize` takes and how much memory. The ranks are the two that ran, under
+other numbers: the times of a real job of 16 ranks are others. The file of the network has a line, not a measurement.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def rows(binary: Path) -> list[list[str]]:
 def _recorded(binary: Path, file: Path) -> Path:
     """The job of two ranks."""
     torchrun = [str(Path(sys.executable).with_name("torchrun")), "--nproc-per-node", "2", "--standalone"]
-    run = [str(binary), "run", "--python", sys.executable, "--time-budget", "1", "--steps", str(STEPS), "--stop"]
+    run = [str(binary), "profile", "--python", sys.executable, "--seconds", "1", "--steps", str(STEPS), "--stop"]
     done = subprocess.run(
         [*run, "--job", str(file), "--", *torchrun, str(SCRIPT), "1000"],
         capture_output=True,
@@ -77,7 +77,7 @@ def _renumbered(one: dict[str, Any], rank: int) -> dict[str, Any]:
 
 
 def _row(binary: Path, job: Path, network: Path, name: str, options: list[str]) -> list[str]:
-    command = [str(binary), "optimize", str(job), "--network", str(network), "--format", "json", *options]
+    command = [str(binary), "job", "optimize", str(job), "--network", str(network), "--format", "json", *options]
     begin = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE)
     assert process.stdout is not None

@@ -92,7 +92,7 @@ def record(
     """The file of a job of ranks with links of that rate; `way` is that of ddp_models.py."""
     file.unlink(missing_ok=True)
     script = [sys.executable, str(SCRIPTS / "in_namespaces.py"), str(SCRIPTS / "ddp_models.py")]
-    run = [str(binary), "run", "--python", sys.executable, "--time-budget", "1", "--steps", str(steps), "--stop"]
+    run = [str(binary), "profile", "--python", sys.executable, "--seconds", "1", "--steps", str(steps), "--stop"]
     run += ["--job", str(file), "--", *script, model, "100000", bucket, "0", way]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "NAMESPACES": str(count)}
     with cluster.namespaces(rate, count):
@@ -104,7 +104,10 @@ def record(
 
 def _shown(binary: Path, file: Path, *options: str) -> dict[str, Any]:
     shown = subprocess.run(
-        [str(binary), "job", str(file), "--format", "json", *options], capture_output=True, text=True, check=False
+        [str(binary), "job", "show", str(file), "--format", "json", *options],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if shown.returncode != 0:
         sys.exit(shown.stderr)
@@ -115,7 +118,7 @@ def _shown(binary: Path, file: Path, *options: str) -> dict[str, Any]:
 
 
 def best_rows(binary: Path, models: Sequence[str] = MODELS) -> list[list[str]]:
-    """The bucket size that `ridgeline optimize` finds, against all of them run."""
+    """The bucket size that `ridgeline job optimize` finds, against all of them run."""
     if os.geteuid() != 0:
         print("skipped: network namespaces need root\n")
         return []
@@ -125,7 +128,8 @@ def best_rows(binary: Path, models: Sequence[str] = MODELS) -> list[list[str]]:
 
 
 def space_rows(binary: Path, model: str = "transformer") -> list[list[str]]:
-    """Each strategy of a small space as it was run, beside what `ridgeline optimize` predicts of those that it replays.
+    """Each strategy of a small space as it was run, beside what `ridgeline job optimize` predicts of those that it
+    replays.
 
     The fastest run is first. Recomputation is not replayed where memory suffices."""
     if os.geteuid() != 0:
@@ -161,8 +165,8 @@ def _name(strategy: dict[str, Any]) -> str:
 def _searched(
     binary: Path, job: Path, network: Path, sizes: Sequence[int], *options: str
 ) -> tuple[dict[str, Any], float]:
-    """What `ridgeline optimize` says, and the seconds that it took."""
-    command = [str(binary), "optimize", str(job), "--network", str(network), "--format", "json", *options]
+    """What `ridgeline job optimize` says, and the seconds that it took."""
+    command = [str(binary), "job", "optimize", str(job), "--network", str(network), "--format", "json", *options]
     began = time.perf_counter()
     done = subprocess.run(
         [*command, *(f"--bucket-size={size}MiB" for size in sizes)], capture_output=True, text=True, check=False

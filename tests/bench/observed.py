@@ -30,7 +30,7 @@ def verdicts(report: dict[str, Any]) -> list[str]:
 
 def profile(binary: Path, name: str, seconds: float, options: tuple[str, ...]) -> dict[str, Any]:
     command = [binary, "profile", ROOT / "examples" / name / "entry.py", "--format", "json"]
-    command += ["--python", ROOT / ".venv" / "bin" / "python", "--time-budget", str(seconds), *options]
+    command += ["--python", ROOT / ".venv" / "bin" / "python", "--seconds", str(seconds), *options]
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise SystemExit(f"{name}: {done.stderr.strip().splitlines()[-1]}")

@@ -14,7 +14,7 @@ from shared import BENCHES, BINARY, HERE, ROOT, profile_json, run_json, table
 
 
 def newest_agent() -> Path:
-    profile_json(ROOT / "examples" / "mlp" / "entry.py", "--time-budget", "0.2")
+    profile_json(ROOT / "examples" / "mlp" / "entry.py", "--seconds", "0.2")
     cache = Path(os.environ.get("RIDGELINE_CACHE") or Path.home() / ".cache" / "ridgeline")
     return max(cache.glob("agents/*/_ridgeline_agent.so"), key=lambda path: path.stat().st_mtime)
 

@@ -1,5 +1,5 @@
-"""Pipelines of two stages, predicted from one process and then run: `ridgeline what-if --cluster --pipeline` against
-torch.distributed.pipelining over Gloo, as the jobs of cluster.py run. Needs root."""
+"""Pipelines of two stages, predicted from one process and then run: `ridgeline job predict --cluster --pipeline`
+against torch.distributed.pipelining over Gloo, as the jobs of cluster.py run. Needs root."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def rows(binary: Path, models: Sequence[str] = MODELS) -> Iterator[tuple[list[st
 
 
 def _predicted(binary: Path, model: str, file: Path) -> list[dict[str, Any]]:
-    command = [binary, "what-if", SCRIPTS / "cluster_entry.py", "--python", sys.executable, "--cluster", file]
-    command += ["--batch-sizes", str(BATCHES[model]), "--time-budget", "4", "--format", "json"]
+    command = [binary, "job", "predict", SCRIPTS / "cluster_entry.py", "--python", sys.executable, "--cluster", file]
+    command += ["--batch-sizes", str(BATCHES[model]), "--seconds", "4", "--format", "json"]
     command += ["--pipeline", MICRO_BATCHES]
     environment = {**os.environ, "CLUSTER_MODEL": model}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)

@@ -1,4 +1,4 @@
-"""`./dev bench public-scripts --data FOLDER`: public training scripts under `ridgeline run`, beside own loops.
+"""`./dev bench public-scripts --data FOLDER`: public training scripts under `ridgeline profile`, beside own loops.
 
 FOLDER holds pytorch/examples and nanoGPT, unchanged, with their data; it is no part of this repository. Each script is
 timed without Ridgeline before and after the run, by own_loop.py, and run once more for its peak.
@@ -110,8 +110,8 @@ def reported(folder: Path, seconds: float, *command: str | Path) -> tuple[dict[s
     """The report, and what the command printed."""
     with tempfile.TemporaryDirectory() as out:
         file = Path(out) / "report.json"
-        options = ("--stop", "--time-budget", str(seconds), "--format", "json", "--output", file)
-        printed = output_of(folder, BINARY, "run", *options, "--", *command)
+        options = ("--stop", "--seconds", str(seconds), "--format", "json", "--output", file)
+        printed = output_of(folder, BINARY, "profile", *options, "--", *command)
         report: dict[str, Any] = json.loads(file.read_text())
         return report, printed
 

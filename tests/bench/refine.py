@@ -33,7 +33,7 @@ _TOO_SLOW = {
 
 
 def ridgeline(*arguments: str) -> dict[str, Any]:
-    command = [str(BINARY), *arguments, "--python", sys.executable, "--format", "json", "--time-limit", "1200"]
+    command = [str(BINARY), *arguments, "--python", sys.executable, "--format", "json", "--timeout", "1200"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(arguments)}: {done.stderr.strip()}")
@@ -49,9 +49,9 @@ def time_of(report: dict[str, Any], size: int) -> tuple[float, float]:
 def compare(example: str, size: int, default: int) -> tuple[float, float]:
     """Prints a row; the errors of the fitted and of the refined figure."""
     entry = str(ROOT / "examples" / example / "entry.py")
-    predicted = ridgeline("predict", entry, "--batch-size", str(size), "--refine", "--time-budget", "4")
+    predicted = ridgeline("predict", entry, "--batch-size", str(size), "--refine", "--seconds", "4")
     before = ridgeline("predict", entry, "--batch-size", str(default))["answer"]["measured"]["timeMs"]
-    run = ridgeline("profile", entry, "--batch-sizes", f"{default},{size}", "--time-budget", "6")
+    run = ridgeline("profile", entry, "--batch-sizes", f"{default},{size}", "--seconds", "6")
     (base, base_noise), (true, noise) = time_of(run, default), time_of(run, size)
     ratio = true / base
     noise = (noise / true) + (base_noise / base)
@@ -80,7 +80,7 @@ def main() -> None:
     errors = []
     drawn = draw.sample([name for name in EXAMPLES if name not in _TOO_SLOW], options.examples)
     for example in options.of.split(",") if options.of else drawn:
-        report = ridgeline("profile", str(ROOT / "examples" / example / "entry.py"), "--time-budget", "1")
+        report = ridgeline("profile", str(ROOT / "examples" / example / "entry.py"), "--seconds", "1")
         default = report["entry"]["batchSize"]
         sampled = {one["batchSize"] for one in report["models"]["time"]["samples"]}
         sizes = [n for n in range(max(2, default // 2), default * 2) if n not in sampled]

@@ -79,8 +79,8 @@ def bench_reserved(rounds: int) -> None:
 
 
 def bench_scripts(rounds: int) -> None:
-    """Training scripts under `ridgeline run`, against the same scripts alone."""
-    print("### Scripts under `ridgeline run`\n")
+    """Training scripts under `ridgeline profile`, against the same scripts alone."""
+    print("### Scripts under `ridgeline profile`\n")
     table(
         [
             "script",
@@ -96,12 +96,12 @@ def bench_scripts(rounds: int) -> None:
         [script_runs.figures(case) for case in script_runs.CASES],
     )
     table(["mnist", "script", "entry point"], script_runs.same_as_entry_point())
-    table(["", "under ridgeline run", "against itself"], script_runs.overhead(rounds))
+    table(["", "under ridgeline profile", "against itself"], script_runs.overhead(rounds))
 
 
 def bench_public_scripts(rounds: int, arguments: argparse.Namespace) -> None:
     """Scripts of pytorch/examples and nanoGPT below --data, unchanged, beside own loops."""
-    print("### Public scripts under `ridgeline run`\n")
+    print("### Public scripts under `ridgeline profile`\n")
     if arguments.data is None:
         print("Skipped: name a folder with pytorch/examples, nanoGPT and their data with --data.")
         return
@@ -188,7 +188,7 @@ def bench_roofline(rounds: int, arguments: argparse.Namespace) -> None:
 
 
 def bench_white_box(rounds: int, arguments: argparse.Namespace) -> None:
-    """One round, on all cores. Needs what `ridgeline device` measured."""
+    """One round, on all cores. Needs what `ridgeline machine measure` measured."""
     del rounds
     threads = os.cpu_count() or 1
     white_box.run(BINARY, table, arguments.data, arguments.seed or 1, threads, arguments.figures)
@@ -211,7 +211,7 @@ def bench_flops(rounds: int) -> None:
 
 
 def bench_observations(rounds: int) -> None:
-    """So many seconds for each example. Needs what `ridgeline device` measured."""
+    """So many seconds for each example. Needs what `ridgeline machine measure` measured."""
     print("### Observations of the examples\n")
     table(["example", *map(str, range(1, 13))], observed.rows(BINARY, rounds, observed.CASES))
 
@@ -229,7 +229,7 @@ def bench_channel_padding(rounds: int, arguments: argparse.Namespace) -> None:
 
 
 def bench_kernels(rounds: int, arguments: argparse.Namespace) -> None:
-    """One round. Needs what `ridgeline device` measured."""
+    """One round. Needs what `ridgeline machine measure` measured."""
     del rounds
     own_kernels.run(BINARY, table, arguments.seed or 1, arguments.figures, arguments.against)
 

@@ -97,7 +97,7 @@ def aiconfigurator(folder: Path) -> Group:
 
 def old_convolutions(folder: Path, descriptions: Path, binary: Path) -> Iterator[Group]:
     """DeepBench's; two of its devices have no data sheet, and are described in files."""
-    p100 = json.loads(subprocess.run([binary, "device", "--sheet", "P100-PCIE", "--format", "json"],
+    p100 = json.loads(subprocess.run([binary, "machine", "show", "P100-PCIE", "--format", "json"],
                                      capture_output=True, text=True, check=True).stdout)  # fmt: skip
     devices = {"P100": "P100-PCIE", "V100": "V100"}
     for name, device in deepbench.DESCRIBED.items():

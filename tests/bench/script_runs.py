@@ -1,4 +1,4 @@
-"""Training scripts under `ridgeline run`, compared with the same scripts alone: `./dev bench scripts`."""
+"""Training scripts under `ridgeline profile`, compared with the same scripts alone: `./dev bench scripts`."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ def command_of(case: Case) -> list[str]:
 
 
 def run(command: list[str], *options: str) -> tuple[str, list[dict[str, Any]]]:
-    """What the command printed under `ridgeline run`, and the reports of its ranks."""
+    """What the command printed under `ridgeline profile`, and the reports of its ranks."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "report.json"
-        printed = output_of(BINARY, "run", *options, "--format", "json", "--output", file, "--", *command)
+        printed = output_of(BINARY, "profile", *options, "--format", "json", "--output", file, "--", *command)
         return printed, [json.loads(path.read_text()) for path in sorted(Path(folder).iterdir())]
 
 
@@ -94,7 +94,7 @@ def figures(case: Case) -> list[str]:
     """One row of the table."""
     command = command_of(case)
     alone = found(r"digest (\w+)", output_of(*command))
-    printed, reports = run(command, "--time-budget", "2")
+    printed, reports = run(command, "--seconds", "2")
     first = reports[0]
     observed = "not observed"
     if case.ranks == 1:
@@ -115,8 +115,8 @@ def figures(case: Case) -> list[str]:
 
 def same_as_entry_point() -> list[list[str]]:
     """mnist as a script and as an entry point, in turns."""
-    _, (script,) = run([PYTHON, str(SCRIPTS / "mnist.py"), "1000000"], "--stop", "--time-budget", "5")
-    options = ("--batch-sizes", "16", "--time-budget", "5", "--format", "json", "--python", PYTHON)
+    _, (script,) = run([PYTHON, str(SCRIPTS / "mnist.py"), "1000000"], "--stop", "--seconds", "5")
+    options = ("--batch-sizes", "16", "--seconds", "5", "--format", "json", "--python", PYTHON)
     entry = json.loads(output_of(BINARY, "profile", SCRIPTS / "mnist_entry.py", *options))
     rows = [["step, ms", *(f"{one['iteration']['timeMs']:.2f}" for one in (script, entry))]]
     rows.append(["peak, bytes", *(f"{one['memory']['peakBytes']:,}" for one in (script, entry))])
@@ -154,7 +154,7 @@ print("median", 1e6 * times[len(times) // 2])
 def overhead(rounds: int) -> list[list[str]]:
     """The last 4,000 of 8,000 steps, long after the recording; and the start of a process. Against the script alone
     and, for the noise, of the script against itself."""
-    under = [str(BINARY), "run", "--time-budget", "0.5", "--output", os.devnull, "--"]
+    under = [str(BINARY), "profile", "--seconds", "0.5", "--output", os.devnull, "--"]
     rows = []
     for title, code, seconds in (
         ("a step outside the recording", LOOP, False),

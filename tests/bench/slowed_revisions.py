@@ -78,7 +78,7 @@ def projects(folder: Path) -> Iterator[tuple[str, Path, float]]:
         project = folder / name
         shutil.copytree(ROOT / "examples" / name, project, ignore=shutil.ignore_patterns("__pycache__"))
         entry = project / "entry.py"
-        step = ridgeline_json("profile", "--time-budget", "1", entry)["iteration"]["timeMs"]
+        step = ridgeline_json("profile", "--seconds", "1", entry)["iteration"]["timeMs"]
         if SHORTEST <= step <= LONGEST:
             found += 1
             yield name, entry, step
@@ -112,7 +112,7 @@ def check_rows(times: int) -> list[list[str]]:
             outcomes: dict[float, list[str]] = {added: [] for added in CHECKED}
             for _ in range(times):
                 entry.write_text(text)
-                baseline = ridgeline_json("profile", "--time-budget", "2", entry)
+                baseline = ridgeline_json("profile", "--seconds", "2", entry)
                 (entry.parent / "baseline.json").write_text(json.dumps(baseline))
                 for added, seen in outcomes.items():
                     entry.write_text(slowed(text, added * step) if added else text)

@@ -34,7 +34,7 @@ def bench_import(rounds: int) -> None:
             seconds, worked, peaks = [], [], []
             for _ in range(rounds):
                 began = time.perf_counter()
-                child = subprocess.Popen([str(BINARY), "import", str(trace), "--output", os.devnull])
+                child = subprocess.Popen([str(BINARY), "report", str(trace), "--output", os.devnull])
                 _, status, usage = os.wait4(child.pid, 0)
                 seconds.append(time.perf_counter() - began)
                 child.returncode = os.waitstatus_to_exitcode(status)
@@ -111,7 +111,7 @@ def bench_what_if_traces(rounds: int, arguments: argparse.Namespace) -> None:
             continue
         with unpacked(traces[0]) as first, unpacked(traces[1]) as second:
             answer = run_json(BINARY, "what-if", first, "--change", change, "--format", "json")
-            true_ms = run_json(BINARY, "import", second, "--format", "json")["iteration"]["timeMs"]
+            true_ms = run_json(BINARY, "report", second, "--format", "json")["iteration"]["timeMs"]
         row, ms = answer["changes"][-1], answer["stepMs"]
         true = ms / true_ms
         name = f"`{Path(before).name.split('.')[0]}`: {what}"

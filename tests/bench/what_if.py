@@ -1,4 +1,4 @@
-"""what_if.py [--examples A,B] [--changes X,Y] [--try-time S]: predicted against tried, on the examples.
+"""what_if.py [--examples A,B] [--changes X,Y] [--try-seconds S]: predicted against tried, on the examples.
 
 For each example, `ridgeline what-if --try`: what each change, and all of them together, is predicted to bring, and what
 it brought when it was timed in turns with the unchanged step. Beside it stands the noise: the 95 % interval of what was
@@ -72,7 +72,7 @@ def ask(
     """`entry`: in place of the example's."""
     path = entry or ROOT / "examples" / example / "entry.py"
     command = [str(BINARY), "what-if", str(path), "--try", "--format", "json", *options]
-    command += ["--python", sys.executable, "--time-budget", "4", "--try-time", str(try_time), "--time-limit", "1200"]
+    command += ["--python", sys.executable, "--seconds", "4", "--try-seconds", str(try_time), "--timeout", "1200"]
     command += [part for change in changes for part in ("--change", change)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -146,7 +146,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--examples", default=",".join(EXAMPLES))
     parser.add_argument("--changes", default=",".join(CHANGES))
-    parser.add_argument("--try-time", type=float, default=4.0)
+    parser.add_argument("--try-seconds", type=float, default=4.0)
     options = parser.parse_args()
     run(options.examples.split(","), options.changes.split(","), options.try_time)
 

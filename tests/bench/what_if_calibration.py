@@ -1,10 +1,10 @@
-"""what_if_calibration.py [--models A,B] [--results FILE] [--try-time S] [--table-only] [--held-out]: what is missed.
+"""what_if_calibration.py [--models A,B] [--results FILE] [--try-seconds S] [--table-only] [--held-out]: what is missed.
 
 For each of the small entry points in `tests/bench/calibration`, `ridgeline what-if --try`: every usual change, and all
 of them together, is predicted and tried. A line of JSON for each model is appended to the results, and a model that is
 there is left out, so that this may be stopped and begun again. Then `server/step/changes/residuals.h`, which widens the
-intervals of predictions, is written from all results (how: server/step/changes/calibration.h), and what is left outside of
-intervals when each model in turn is held out is printed.
+intervals of predictions, is written from all results (how: server/step/changes/calibration.h), and what is left outside
+of intervals when each model in turn is held out is printed.
 
 `--held-out` asks the same of the entry points `held_*.py`, which the table is never made from, with the intervals as
 users get them.
@@ -190,7 +190,7 @@ def read(results: Path) -> list[dict[str, Any]]:
 
 
 def collect(model: str, results: Path, try_time: float) -> None:
-    answer = ask(model, list(CHANGES), try_time, entry=FOLDER / f"{model}.py", options=("--measure-time", "20"))
+    answer = ask(model, list(CHANGES), try_time, entry=FOLDER / f"{model}.py", options=("--measure-seconds", "20"))
     if answer is None:
         return
     pairs = [
@@ -267,7 +267,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--try-time", type=float, default=2.0)
+    parser.add_argument("--try-seconds", type=float, default=2.0)
     parser.add_argument("--table-only", action="store_true", help="nothing is run")
     parser.add_argument("--held-out", action="store_true", help="checks the table on other models")
     options = parser.parse_args()

@@ -3,7 +3,7 @@
 Of Roller's operators (OSDI 2022) some are drawn, of those that `ridgeline kernel` constructs programs for and that are
 no larger than what follows. The white-box model is that of the programs' tiles: the time that is predicted for the best
 program. It is compared with torch's time and with the fastest of torch and that program, beside the plain roofline of
-what `ridgeline device` measured.
+what `ridgeline machine measure` measured.
 """
 
 from __future__ import annotations
@@ -135,7 +135,9 @@ def run(
     if data is None or not (data / TRUTH).exists():
         print(f"Skipped: give --data FOLDER with {TRUTH}.\n")
         return
-    device = json.loads(subprocess.run([binary, "device", "--format", "json"], check=True, capture_output=True).stdout)
+    device = json.loads(
+        subprocess.run([binary, "machine", "show", "--format", "json"], check=True, capture_output=True).stdout
+    )
     kept = figures.read_text("utf-8").splitlines() if figures and figures.exists() else []
     known = {one["operation"]: one for one in map(json.loads, kept)}
     found = []

@@ -1,8 +1,8 @@
-"""Peaks and steps of two ranks with ZeRO: `ridgeline what-if --cluster --zero` against torch's own sharding.
+"""Peaks and steps of two ranks with ZeRO: `ridgeline job predict --cluster --zero` against torch's own sharding.
 
 Stage 0 is DistributedDataParallel, stage 1 ZeroRedundancyOptimizer in it, stage 2 FSDP's `fully_shard` of each module
 that has weights itself, which stay gathered from forward to backward, and stage 3 the same with weights that are
-gathered twice. The real peak is what `ridgeline run` recorded of each rank, on the CPU with Gloo. Steps are run in
+gathered twice. The real peak is what `ridgeline profile` recorded of each rank, on the CPU with Gloo. Steps are run in
 network namespaces, as those of cluster.py are.
 """
 
@@ -64,8 +64,8 @@ def _trainings(
     binary: Path, model: str, cluster: Path, stages: str, seconds: str, *options: str
 ) -> list[dict[str, Any]]:
     """What is predicted of these stages, and of none."""
-    command = [binary, "what-if", SCRIPTS / "cluster_entry.py", "--python", sys.executable, "--cluster", cluster]
-    command += ["--batch-sizes", str(BATCHES[model]), "--time-budget", seconds, "--format", "json", "--zero", stages]
+    command = [binary, "job", "predict", SCRIPTS / "cluster_entry.py", "--python", sys.executable, "--cluster", cluster]
+    command += ["--batch-sizes", str(BATCHES[model]), "--seconds", seconds, "--format", "json", "--zero", stages]
     environment = {**os.environ, "CLUSTER_MODEL": model}
     done = subprocess.run([*command, *options], capture_output=True, text=True, env=environment, check=False)
     if done.returncode != 0:
@@ -104,7 +104,7 @@ def _time_row(model: str, stage: int, predicted: dict[str, float]) -> tuple[list
 def _real_peaks(binary: Path, model: str, stage: int) -> list[int]:
     """The peaks of both ranks."""
     torchrun = [str(Path(sys.executable).with_name("torchrun")), "--standalone", "--nproc-per-node", "2"]
-    command = [binary, "run", "--python", sys.executable, "--time-budget", "1", "--steps", "4", "--stop"]
+    command = [binary, "profile", "--python", sys.executable, "--seconds", "1", "--steps", "4", "--stop"]
     script = [str(SCRIPTS / "zero_rank.py"), str(stage), str(BATCHES[model])]
     environment = {**os.environ, "CLUSTER_MODEL": model, "OMP_NUM_THREADS": "1"}
     with TemporaryDirectory() as folder:

@@ -32,7 +32,7 @@ LIMIT_S = 110
 def answer_of(entry: Path, size: int, changes: list[str]) -> dict[str, Any]:
     """Raises RuntimeError with what the command said."""
     command = [str(BINARY), "what-if", str(entry), "--python", sys.executable, "--format", "json", "--try"]
-    command += ["--batch-sizes", str(size), "--time-budget", "3", "--measure-time", "12", "--try-time", "1"]
+    command += ["--batch-sizes", str(size), "--seconds", "3", "--measure-seconds", "12", "--try-seconds", "1"]
     command += [part for change in changes for part in ("--change", change)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT_S)

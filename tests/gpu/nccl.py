@@ -181,11 +181,11 @@ def checks_of(rank: int, world_size: int) -> dict[str, bool]:
 
 
 def job_checks() -> dict[str, bool]:
-    """`ridgeline run --job` of the same job under torchrun."""
+    """`ridgeline profile --job` of the same job under torchrun."""
     binary, file = ROOT / "build" / "bin" / "ridgeline", OUT / "nccl.ridgeline-job"
     file.unlink(missing_ok=True)
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    command = [binary, "run", "--job", file, "--steps", str(STEPS), "--time-budget", "1", "--", *torchrun]
+    command = [binary, "profile", "--job", file, "--steps", str(STEPS), "--seconds", "1", "--", *torchrun]
     names = {key: value for key, value in environment().items() if not key.startswith("MASTER")}
     try:
         done = subprocess.run(
@@ -194,9 +194,11 @@ def job_checks() -> dict[str, bool]:
     except subprocess.TimeoutExpired:
         return {"the job did not end": False}
     (OUT / "nccl_run.txt").write_text(done.stdout + done.stderr)
-    shown = subprocess.run([binary, "job", file], capture_output=True, text=True, check=False)
+    shown = subprocess.run([binary, "job", "show", file], capture_output=True, text=True, check=False)
     (OUT / "nccl_job.txt").write_text(shown.stdout + shown.stderr)
-    told = subprocess.run([binary, "job", file, "--format", "json"], capture_output=True, text=True, check=False)
+    told = subprocess.run(
+        [binary, "job", "show", file, "--format", "json"], capture_output=True, text=True, check=False
+    )
     (OUT / "nccl_job.json").write_text(told.stdout)
     if told.returncode:
         return {f"the job: {(done.stderr + told.stderr)[-600:]}": False}

@@ -132,7 +132,7 @@ def predicted(check: Check, device: str, kinds: list[bool]) -> dict[str, Any]:
 
 def predict(check: Check, device: str, name: str, on_cpu: bool) -> Any:
     answer = json.loads(
-        check.ridgeline("predict", check.entry(name), "--on-device", device, "--python", sys.executable, "--format",
+        check.ridgeline("devices", check.entry(name), "--on", device, "--python", sys.executable, "--format",
                         "json", on_cpu=on_cpu)
     )  # fmt: skip
     return answer["devices"][0]["steps"]
@@ -338,7 +338,7 @@ def counted_by_nvml(file: Path, batch_size: int, seconds: float) -> dict[str, An
 def energy(check: Check) -> dict[str, Any]:
     name = WITH_ENERGY if WITH_ENERGY in check.cases else next(iter(check.cases))
     file, batch_size = check.entry(name), check.cases[name]
-    options = ["--batch-sizes", str(batch_size), "--time-budget", "2", "--python", sys.executable, "--format", "json"]
+    options = ["--batch-sizes", str(batch_size), "--seconds", "2", "--python", sys.executable, "--format", "json"]
     report = json.loads(check.ridgeline("profile", file, *options))
     lines = [line["energy"] for line in report.get("lines", []) if "energy" in line]
     found = {"reported": report.get("energy"), "warnings": report.get("warnings"), "lines": len(lines)}

@@ -108,7 +108,7 @@ def ask(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def profile(entry: Path, name: str, size: int) -> dict[str, Any] | None:
     sizes = ",".join(str(size * part // 4) for part in (1, 2, 4, 6, 8))
-    options = ["--time-budget", "4", "--batch-sizes", sizes, "--check-sizes", str(size * 3 // 4)]
+    options = ["--seconds", "4", "--batch-sizes", sizes, "--check-sizes", str(size * 3 // 4)]
     command = [str(BINARY), "profile", str(entry), "--python", sys.executable, "--format", "json", *options]
     done = ask(*command)
     (OUT / f"{name}.json").write_text(done.stdout or done.stderr)

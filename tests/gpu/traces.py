@@ -1,4 +1,4 @@
-"""Traces of torch.profiler of examples' steps on a GPU, before and after a change: what `ridgeline import` reads and
+"""Traces of torch.profiler of examples' steps on a GPU, before and after a change: what `ridgeline report` reads and
 `ridgeline what-if TRACE` predicts from.
 
 `python tests/gpu/traces.py` writes $OUT/traces/EXAMPLE-CHANGE.json.gz, and times.json: milliseconds of an iteration

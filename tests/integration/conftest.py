@@ -167,7 +167,7 @@ def example_report() -> Callable[[str], dict[str, Any]]:
     def report(name: str) -> dict[str, Any]:
         if name not in reports:
             sizes = ("--batch-sizes", SMALLER_BATCHES[name]) if name in SMALLER_BATCHES else ()
-            reports[name] = profile(ROOT / "examples" / name / "entry.py", "--time-budget", "1", *sizes)
+            reports[name] = profile(ROOT / "examples" / name / "entry.py", "--seconds", "1", *sizes)
         return reports[name]
 
     return report

@@ -1,4 +1,4 @@
-"""Scripts of several ranks, and how the tests of `ridgeline run --job` run them."""
+"""Scripts of several ranks, and how the tests of `ridgeline profile --job` run them."""
 
 from __future__ import annotations
 
@@ -131,9 +131,9 @@ TORCH_CRASHES = "terminate called without an active exception"
 
 
 def run_ranks(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """`ridgeline run`, again where torch itself has crashed at the end of a rank."""
+    """`ridgeline profile`, again where torch itself has crashed at the end of a rank."""
     for _ in range(ATTEMPTS):
-        done = ridgeline("run", *arguments, **SINGLE, **environment)
+        done = ridgeline("profile", *arguments, **SINGLE, **environment)
         if TORCH_CRASHES not in done.stderr:
             break
     return done
@@ -158,7 +158,7 @@ while True:
 def run_job(
     script: Path, steps: int, *options: str, ranks: int = 2, budget: float = 0.5, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    options = ("--python", sys.executable, "--time-budget", str(budget), *options)
+    options = ("--python", sys.executable, "--seconds", str(budget), *options)
     return run_ranks(*options, "--", *command(script, steps, ranks), **environment)
 
 

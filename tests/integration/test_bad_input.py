@@ -278,15 +278,15 @@ ENDS = {
     "hangs": Bad(
         entry(step="while True: time.sleep(1)  # here"),
         "timeout",
-        ("after 25 s", "Recording batch size 4", "--time-limit"),
+        ("after 25 s", "Recording batch size 4", "--timeout"),
         ("in iteration",),
-        options=("--time-limit", "25"),
+        options=("--timeout", "25"),
     ),
     "killed while it is timed": Bad(timed_once("os.kill(os.getpid(), 9)"), "", check=cut_short("signal 9", "memory")),
     "hangs while it is timed": Bad(
         timed_once("time.sleep(1000)"),
         "",
-        options=("--time-limit", "25"),
+        options=("--timeout", "25"),
         check=cut_short("after 25 s", "It was at entry.py:25."),
     ),
     "replaces itself": Bad(
@@ -550,7 +550,7 @@ def profile_bad(bad: Bad, folder: Path) -> Outcome:
     before = write(bad, folder)
     mark = f"mark-{uuid.uuid4()}"
     done = ridgeline(
-        *("profile", folder / "entry.py", "--python", sys.executable, "--format", "json", "--time-budget", "0.1"),
+        *("profile", folder / "entry.py", "--python", sys.executable, "--format", "json", "--seconds", "0.1"),
         *bad.options,
         MARK=mark,
     )

@@ -80,7 +80,7 @@ def test_relative_paths(good: Path, agent: Path) -> None:
     report = good.parent.parent / "report.json"
     done = subprocess.run(
         [BINARY, "profile", "../project/entry.py", "--python", sys.executable, "--project-root", ".", "--format"]
-        + ["json", "--time-budget", "0.1", "--output", "../report.json"],
+        + ["json", "--seconds", "0.1", "--output", "../report.json"],
         cwd=good.parent,
         capture_output=True,
         text=True,
@@ -143,7 +143,7 @@ def test_a_compiler_that_fails(good: Path, tmp_path: Path) -> None:
 
 def test_an_agent_that_is_none_is_built_anew(good: Path, tmp_path: Path, agent: Path) -> None:
     cache = str(tmp_path / "cache")
-    command = ("profile", str(good), "--python", sys.executable, "--time-budget", "0.1")
+    command = ("profile", str(good), "--python", sys.executable, "--seconds", "0.1")
     program = compiler(tmp_path, 'echo "no library" > "$output"')
     refused("agent-refused", "rebuilt next time", command=command, RIDGELINE_CACHE=cache, CXX=program)
     program = compiler(tmp_path, f'cp {agent} "$output"')
@@ -176,7 +176,7 @@ def test_a_source_folder_that_is_read_only(good: Path, agent: Path) -> None:
     mount = f"mount --bind -o ro {good.parent} {good.parent}"
     if subprocess.run(["unshare", "-m", "sh", "-c", mount], capture_output=True, check=False).returncode != 0:
         pytest.skip("a folder cannot be mounted read-only here")
-    profile = f"{BINARY} profile {good} --python {sys.executable} --time-budget 0.1"
+    profile = f"{BINARY} profile {good} --python {sys.executable} --seconds 0.1"
     done = subprocess.run(
         ["unshare", "-m", "sh", "-c", f"{mount} && {profile}"], capture_output=True, text=True, check=False
     )
@@ -187,7 +187,7 @@ def test_an_entry_that_deletes_its_folder(tmp_path: Path, agent: Path) -> None:
     del agent
     folder = tmp_path / "project"
     write(Bad(entry(provide="import shutil\nshutil.rmtree(os.path.dirname(__file__))"), ""), folder)
-    done = ridgeline("profile", folder / "entry.py", "--python", sys.executable, "--time-budget", "0.1")
+    done = ridgeline("profile", folder / "entry.py", "--python", sys.executable, "--seconds", "0.1")
     assert done.returncode == 0, done.stderr
     assert "entry.py:" in done.stdout
 
@@ -196,7 +196,7 @@ def test_two_first_profiles_of_one_entry_at_once(good: Path, tmp_path: Path, age
     """Both build the agent, in one cache: neither disturbs the other."""
     program = compiler(tmp_path, f'sleep 0.2; cp {agent} "$output"')
     environment = {"RIDGELINE_CACHE": str(tmp_path / "cache"), "CXX": program}
-    arguments = ("profile", good, "--python", sys.executable, "--time-budget", "0.1", "--format", "json")
+    arguments = ("profile", good, "--python", sys.executable, "--seconds", "0.1", "--format", "json")
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         both = [pool.submit(ridgeline, *arguments, **environment) for _ in range(2)]
     for one in both:

@@ -18,7 +18,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ROOT / "examples" / "mlp" / "entry.py",
         "--python",
         sys.executable,
-        "--time-budget",
+        "--seconds",
         "1",
         "--format",
         "json",

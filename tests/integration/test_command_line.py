@@ -17,10 +17,12 @@ ENTRY = ROOT / "examples" / "mlp" / "entry.py"
     ("arguments", "meant"),
     [
         (("profil", "entry.py"), "Did you mean ridgeline profile?"),
-        (("imprt", "trace.json"), "Did you mean ridgeline import?"),
+        (("reprt", "trace.json"), "Did you mean ridgeline report?"),
+        (("job", "optimise", "a.ridgeline-job"), "Did you mean ridgeline job optimize?"),
+        (("job", "optimize", "a.ridgeline-job", "--memry", "1GiB"), "Did you mean --memory?"),
         (("predict", ENTRY, "--batchsize", "8"), "Did you mean --batch-size?"),
         (("predict", ENTRY, "--batch-size=8", "--memorylimit=1GiB"), "Did you mean --memory-limit?"),
-        (("profile", ENTRY, "--time-budgets", "1"), "Did you mean --time-budget?"),
+        (("profile", ENTRY, "--second", "1"), "Did you mean --seconds?"),
     ],
 )
 def test_what_was_meant_is_suggested(arguments: tuple[str | Path, ...], meant: str) -> None:
@@ -77,7 +79,7 @@ def test_the_help_of_each_command_has_two_examples() -> None:
 
 def test_help_tells_defaults() -> None:
     words = " ".join(ridgeline("profile", "--help").stdout.split())
-    assert "--time-budget SECONDS [10] " in words and "--time-limit SECONDS [600] " in words
+    assert "--seconds SECONDS [10] " in words and "--timeout SECONDS [600] " in words
     assert "--format text|json|markdown|html|perfetto|speedscope [text] " in words
 
 
@@ -106,7 +108,7 @@ def test_a_report_that_cannot_be_written_is_kept_elsewhere(tmp_path: Path) -> No
         entry,
         "--output",
         folder / "report.txt",
-        "--time-budget",
+        "--seconds",
         "0.1",
         "--batch-sizes",
         "2,4",
@@ -137,6 +139,34 @@ def test_a_full_device_is_an_error(tmp_path: Path) -> None:
     "option", [("--zero", "1"), ("--pipeline", "4"), ("--bucket-size", "25MiB"), ("--no-overlap",)]
 )
 def test_an_option_that_needs_another_one_is_refused_without_it(option: tuple[str, ...]) -> None:
+    """They are for jobs, whose cluster is required."""
     done = ridgeline("what-if", ENTRY, *option)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "need --cluster" in done.stderr
+    done = ridgeline("job", "predict", ENTRY, *option)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--cluster is required" in done.stderr
+
+
+@pytest.mark.parametrize("words", [("--on", "abacus", ENTRY), (ENTRY, "--on", "abacus")])
+def test_the_place_of_the_file_among_the_options_does_not_matter(words: tuple[str | Path, ...]) -> None:
+    done = ridgeline("devices", *words)
+    assert done.returncode == 2 and "No device is called abacus" in done.stderr, done.stderr
+
+
+def test_a_script_is_told_from_an_entry_point(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("import sys\nprint(sys.argv[1:])\n")
+    done = ridgeline("profile", "--python", sys.executable, script, "--stop", "--help")
+    assert (done.returncode, done.stdout) == (0, "['--stop', '--help']\n"), "what follows a script is its own"
+    assert "it is run as it is" in done.stderr
+    refused = ridgeline("profile", "--check-sizes", "8", script)
+    assert refused.returncode == 2 and f"--check-sizes: it is for entry points, and {script} is none" in refused.stderr
+    refused = ridgeline("profile", ENTRY, "--stop")
+    assert refused.returncode == 2 and "--stop: it is for scripts and commands" in refused.stderr
+    assert refused.stdout == ""
+    for wrong in (("--no-such-option", script), (ENTRY, "--no-such-option"), (ENTRY, "another.py")):
+        done = ridgeline("profile", *wrong)
+        assert (done.returncode, done.stdout) == (2, "") and "not expected" in done.stderr, done.stderr
+    assert "Usage: ridgeline profile [OPTIONS] ENTRY" in ridgeline("profile", ENTRY, "--help").stdout
+    nothing = ridgeline("profile", "--stop")
+    assert nothing.returncode == 2 and "an entry point or a training script" in nothing.stderr

@@ -18,7 +18,7 @@ from jsonschema import Draft202012Validator
 from training_scripts import TRAIN, report_of, write
 
 EXAMPLE = ROOT / "examples" / "mlp" / "entry.py"
-QUICK = ("--python", sys.executable, "--time-budget", "0.5")
+QUICK = ("--python", sys.executable, "--seconds", "0.5")
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -75,7 +75,7 @@ def test_reports_of_a_script_are_matched_by_the_texts_of_lines(tmp_path: Path) -
         ("before", TRAIN),
         ("after", TRAIN.replace("optimizer.zero_grad()", "pass\n            optimizer.zero_grad()")),
     ):
-        report = report_of(write(tmp_path, text), "100000", options=("--stop", "--time-budget", "0.5"))
+        report = report_of(write(tmp_path, text), "100000", options=("--stop", "--seconds", "0.5"))
         reports.append(tmp_path / f"{name}.json")
         reports[-1].write_text(json.dumps(report))
     found = compare(*reports)

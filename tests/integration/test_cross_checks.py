@@ -69,7 +69,7 @@ class Example:
         (self.folder / "observed.py").write_text(OBSERVED_ENTRY)
 
     def profile(self, file: str, **environment: str) -> dict[str, Any]:
-        arguments = ("--batch-sizes", self.batch_size, "--time-budget", "0.1")
+        arguments = ("--batch-sizes", self.batch_size, "--seconds", "0.1")
         return profile(self.folder / file, *arguments, **ONE_THREAD, **environment)
 
     @functools.cached_property

@@ -46,7 +46,7 @@ def test_code_that_names_no_device_learns_the_same_to_the_bit() -> None:
 
 
 def test_code_for_cuda_is_profiled_and_every_figure_labelled() -> None:
-    report = profile(ENTRY, "--device", "cpu", "--time-budget", "0.2")
+    report = profile(ENTRY, "--device", "cpu", "--seconds", "0.2")
     environment = report["environment"]
     assert (environment["device"], environment["inPlaceOf"]) == ("cpu", "cuda")
     assert sum("asks for CUDA and ran on the CPU" in warning for warning in report["warnings"]) == 1

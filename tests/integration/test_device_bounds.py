@@ -1,4 +1,5 @@
-"""What lines attain of what `ridgeline device` measured of this processor, in an entry point and in a script."""
+"""What lines attain of what `ridgeline machine measure` measured of this processor, in an entry point and in a
+script."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     agents.mkdir(parents=True, exist_ok=True)
     (folder / "agents").symlink_to(agents)
     environment = {**SINGLE, "RIDGELINE_CACHE": str(folder)}
-    done = ridgeline("device", "--measure", "--seconds", "0.01", "--format", "json", **environment)
+    done = ridgeline("machine", "measure", "--seconds", "0.01", "--format", "json", **environment)
     assert done.returncode == 0, done.stderr
     if not (folder / "devices").exists():  # other processes disturbed it
         keep(folder, done.stdout)
@@ -50,10 +51,10 @@ def assert_bounded(work: dict[str, Any]) -> None:
 def test_of_an_entry_point(cache: dict[str, str], tmp_path: Path) -> None:
     entry = tmp_path / "entry.py"
     entry.write_text(LINEAR_ENTRY)
-    report = profile(entry, "--batch-sizes", "16", "--time-budget", "0.2", **cache)
+    report = profile(entry, "--batch-sizes", "16", "--seconds", "0.2", **cache)
     assert_bounded(report["work"])
     entry.write_text(LINEAR_ENTRY + "\n")
-    options = ("--python", sys.executable, "--batch-sizes", "16", "--time-budget", "0.2")
+    options = ("--python", sys.executable, "--batch-sizes", "16", "--seconds", "0.2")
     done = ridgeline("profile", entry, *options, **cache)
     shown = " ".join(done.stdout.split())
     assert "They attain " in shown and " of the roofline, " in shown
@@ -62,8 +63,8 @@ def test_of_an_entry_point(cache: dict[str, str], tmp_path: Path) -> None:
 def test_of_a_script(cache: dict[str, str], tmp_path: Path) -> None:
     script = write(tmp_path, TRAIN)
     file = tmp_path / "report.json"
-    options = ("--stop", "--steps", "3", "--time-budget", "0.2", "--format", "json", "--output", file)
-    done = ridgeline("run", "--python", sys.executable, *options, script, "100000", **cache)
+    options = ("--stop", "--steps", "3", "--seconds", "0.2", "--format", "json", "--output", file)
+    done = ridgeline("profile", "--python", sys.executable, *options, script, "100000", **cache)
     assert done.returncode == 0, done.stderr
     work = json.loads(file.read_text())["work"]
     assert_bounded(work)

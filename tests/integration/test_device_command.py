@@ -1,4 +1,4 @@
-"""`ridgeline device`: what the processor can do, beside what the system says and what torch reaches."""
+"""`ridgeline machine measure`: what the processor can do, beside what the system says and what torch reaches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCHEMA = json.loads((ROOT / "protocol/device.schema.json").read_text("utf-8"))
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, dict[str, str]]:
     environment = {"RIDGELINE_CACHE": str(tmp_path_factory.mktemp("cache"))}
-    done = ridgeline("device", "--seconds", "0.05", "--format", "json", **environment)
+    done = ridgeline("machine", "measure", "--seconds", "0.05", "--format", "json", **environment)
     assert done.returncode == 0, done.stderr
     assert "Measuring: " in done.stderr
     return json.loads(done.stdout), environment
@@ -29,10 +29,10 @@ def test_what_was_measured_is_as_the_schema_says_and_is_kept(measured: tuple[dic
     Draft202012Validator(SCHEMA).validate(device)
     if not (Path(environment["RIDGELINE_CACHE"]) / "devices").exists():
         pytest.skip("other processes disturbed the measurement, so that it is not kept")
-    again = ridgeline("device", "--format", "json", **environment)
+    again = ridgeline("machine", "show", "--format", "json", **environment)
     assert json.loads(again.stdout) == device
     assert "Measuring" not in again.stderr
-    shown = ridgeline("device", **environment).stdout
+    shown = ridgeline("machine", "show", **environment).stdout
     assert device["name"] in shown and "FLOP/s" in shown and "STREAM triad" in shown
 
 
@@ -62,11 +62,11 @@ def test_no_matrix_multiplication_is_faster_than_the_peak(measured: tuple[dict, 
 
 def test_data_sheets(tmp_path: Path) -> None:
     file = tmp_path / "a100.json"
-    assert ridgeline("device", "--sheet", "A100", "--format", "json", "--output", file).returncode == 0
+    assert ridgeline("machine", "show", "A100", "--format", "json", "--output", file).returncode == 0
     sheet = json.loads(file.read_text())
     Draft202012Validator(SCHEMA).validate(sheet)
     assert {peak["flopPerS"]["all"]["source"] for peak in sheet["peaks"]} == {"data sheet"}
-    assert "not known" in ridgeline("device", "--sheet", "A100").stdout
-    missing = ridgeline("device", "--sheet", "abacus")
+    assert "not known" in ridgeline("machine", "show", "A100").stdout
+    missing = ridgeline("machine", "show", "abacus")
     assert missing.returncode == 2
     assert "there is no data sheet of abacus; there are: P4" in missing.stderr

@@ -72,7 +72,7 @@ def test_parameters_of_lazy_modules_count_once_they_have_a_shape(tmp_path: Path)
     text = (ENTRIES / "layers" / "entry.py").read_text()
     entry.write_text(text.replace("nn.Linear(256, 4096)", "nn.LazyLinear(4096)"))
     assert "LazyLinear" in entry.read_text()
-    options = ("--time-budget", "0.1", "--batch-sizes", "64")
+    options = ("--seconds", "0.1", "--batch-sizes", "64")
     lazy, plain = profile(entry, *options), profile(ENTRIES / "layers" / "entry.py", *options)
     assert lazy["memory"]["byCategory"]["weights"] == plain["memory"]["byCategory"]["weights"]
 
@@ -183,7 +183,7 @@ def test_a_profile_with_the_library_that_is_named(tmp_path: Path) -> None:
     source = ROOT / "tests" / "integration" / "fake_cupti.cpp"
     subprocess.run(["c++", "-std=c++17", "-O1", "-shared", "-fPIC", "-pthread", "-o", fake, source], check=True)
     entry = ENTRIES / "launching" / "entry.py"
-    options = ("--time-budget", "0.3", "--batch-sizes", "2,3")
+    options = ("--seconds", "0.3", "--batch-sizes", "2,3")
     environment = {"RIDGELINE_CUPTI": str(fake), "RIDGELINE_TEST_FAKE_CUPTI": str(fake)}
     report = profile(entry, *options, **environment)
     assert not [warning for warning in report["warnings"] if "device" in warning]

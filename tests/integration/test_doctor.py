@@ -101,7 +101,7 @@ def test_an_interpreter_that_does_not_start(script: str, words: str, tmp_path: P
     python = tmp_path / "python"
     python.write_text(f"#!/bin/sh\n{script}\n")
     python.chmod(0o755)
-    found = doctor("--python", python, "--time-limit", "2")
+    found = doctor("--python", python, "--timeout", "2")
     assert failures(found) == ["interpreter"]
     assert words in found["interpreter"][1] and "--python" in found["interpreter"][1]
 

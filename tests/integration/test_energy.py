@@ -258,7 +258,7 @@ def test_a_report_has_the_energy_of_the_step(running_meter: Path, tmp_path: Path
     report_file = tmp_path / "report.json"
     entry = ROOT / "examples/mlp/entry.py"
     subprocess.run(
-        [os.environ["RIDGELINE_BINARY"], "profile", entry, "--python", sys.executable, "--time-budget", "2"]
+        [os.environ["RIDGELINE_BINARY"], "profile", entry, "--python", sys.executable, "--seconds", "2"]
         + ["--batch-sizes", "16", "--co2", "400", "--format", "json", "--output", report_file],
         env={**os.environ, "RIDGELINE_POWERCAP": str(running_meter)},
         check=True,
@@ -279,7 +279,7 @@ def test_a_script_and_the_projects_factor(running_meter: Path, tmp_path: Path) -
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)
     subprocess.run(
-        [os.environ["RIDGELINE_BINARY"], "run", "--python", sys.executable, "--stop", "--time-budget", "1"]
+        [os.environ["RIDGELINE_BINARY"], "profile", "--python", sys.executable, "--stop", "--seconds", "1"]
         + ["--format", "json", "--output", tmp_path / "report.json", script],
         env={**os.environ, "RIDGELINE_POWERCAP": str(running_meter)},
         check=True,

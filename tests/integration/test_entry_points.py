@@ -220,7 +220,7 @@ def test_entry_points_run_as_they_are(name: str, tmp_path: Path) -> None:
     case = CASES[name]
     write({**PROJECT, **case.files}, tmp_path)
     before = sorted(tmp_path.rglob("*"))
-    report = profile(tmp_path / case.entry, "--time-budget", "0.2", "--batch-sizes", "5", *case.options)
+    report = profile(tmp_path / case.entry, "--seconds", "0.2", "--batch-sizes", "5", *case.options)
     assert report["entry"]["batchSize"] == case.batch_size
     assert report["entry"]["projectRoot"] == str(tmp_path)
     assert report["memory"]["byCategory"]["inputs"] == case.input_bytes

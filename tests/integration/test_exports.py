@@ -28,7 +28,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def imported(trace: Path, format: str) -> dict[str, Any]:
-    done = ridgeline("import", trace, "--format", format)
+    done = ridgeline("report", trace, "--format", format)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout, parse_float=Fraction if format == "perfetto" else float)
 
@@ -98,7 +98,7 @@ def test_a_profile_in_perfetto_has_its_memory(tmp_path: Path, example_report: An
         entry,
         "--python",
         sys.executable,
-        "--time-budget",
+        "--seconds",
         "0.5",
         "--format",
         "perfetto",

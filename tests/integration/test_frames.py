@@ -57,7 +57,7 @@ LINES = {
 
 @pytest.fixture(scope="module")
 def report() -> dict[str, Any]:
-    return profile(ENTRY, "--time-budget", "0.1", "--batch-sizes", "8,16")
+    return profile(ENTRY, "--seconds", "0.1", "--batch-sizes", "8,16")
 
 
 def nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -84,7 +84,7 @@ def test_page_faults_are_not_observed_where_there_may_be_no_memory(tmp_path: Pat
 
 
 def test_each_process_runs_one_batch_size(tmp_path: Path) -> None:
-    report = profile(entry_in(tmp_path), "--batch-sizes", "3,4", "--time-budget", "4")
+    report = profile(entry_in(tmp_path), "--batch-sizes", "3,4", "--seconds", "4")
     (recording, sizes), *others = sizes_by_process(tmp_path).items()
     assert recording and set(sizes) == {3, 4}
     timed = defaultdict(list)
@@ -108,7 +108,7 @@ def test_rounds_are_as_long_in_processes_of_different_speed(tmp_path: Path) -> N
             time.sleep((0.012, 0.028)[open({str(tmp_path / "log")!r}).read().count("loaded") // 2 % 2])
         ((x"""
     entry.write_text(entry.read_text().replace("        ((x", short))
-    report = profile(entry, "--batch-sizes", "1,3", "--time-budget", "4")
+    report = profile(entry, "--batch-sizes", "1,3", "--seconds", "4")
     assert [warning for warning in report["warnings"] if "before that" in warning] == []
     assert len(sizes_by_process(tmp_path)) >= 5
     assert [sample["batchSize"] for sample in report["models"]["time"]["samples"]] == [1, 3]
@@ -123,7 +123,7 @@ def test_rounds_are_as_long_in_processes_of_different_speed(tmp_path: Path) -> N
 )
 def test_where_the_code_runs_only_once_the_report_says_so(again: str, reason: str, tmp_path: Path) -> None:
     entry = entry_in(tmp_path, f"if os.path.exists({str(tmp_path / 'log')!r}):\n    {again}\n")
-    report = profile(entry, "--batch-sizes", "2,3", "--time-budget", "4")
+    report = profile(entry, "--batch-sizes", "2,3", "--seconds", "4")
     assert [sample["batchSize"] for sample in report["models"]["time"]["samples"]] == [2, 3]
     assert [set(sizes) for sizes in sizes_by_process(tmp_path).values() if sizes] == [{2, 3}]
     warning = next(text for text in report["warnings"] if "gets memory from the system" in text)
@@ -134,13 +134,13 @@ def test_where_the_code_runs_only_once_the_report_says_so(again: str, reason: st
 def test_a_step_that_keeps_its_memory_is_timed_where_it_was_recorded(tmp_path: Path) -> None:
     entry = entry_in(tmp_path)
     entry.write_text(entry.read_text().replace("3 << 20", "64"))
-    profile(entry, "--batch-sizes", "2,4", "--time-budget", "0.2")
+    profile(entry, "--batch-sizes", "2,4", "--seconds", "0.2")
     assert [set(sizes) for sizes in sizes_by_process(tmp_path).values()] == [{2, 3, 4}]
 
 
 def test_a_change_is_tried_in_processes_that_run_one_of_both_steps(tmp_path: Path) -> None:
     entry = entry_in(tmp_path)
-    changes = ("--change", "batch-size:2", "--try", "--time-budget", "1")
+    changes = ("--change", "batch-size:2", "--try", "--seconds", "1")
     done = ridgeline("what-if", entry, *changes, "--format", "json", "--python", sys.executable)
     row = json.loads(done.stdout)["changes"][0]
     assert row["change"] == ["batch-size:2"] and row["tried"]["speedUp"]["value"] > 0

@@ -1,4 +1,4 @@
-"""What `ridgeline run` runs a command again with: nothing changes files, and what needs none runs as always."""
+"""What `ridgeline profile` runs a command again with: nothing changes files, and what needs none runs as always."""
 
 from __future__ import annotations
 

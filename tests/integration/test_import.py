@@ -1,4 +1,4 @@
-"""`ridgeline import`: traces of torch.profiler, real ones of this machine's CPU and made-up ones of a GPU."""
+"""`ridgeline report`: traces of torch.profiler, real ones of this machine's CPU and made-up ones of a GPU."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def imported(trace: Path, *options: str | Path) -> dict[str, Any]:
-    done = ridgeline("import", trace, "--format", "json", *options)
+    done = ridgeline("report", trace, "--format", "json", *options)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert [error.message for error in Draft202012Validator(SCHEMA).iter_errors(report)] == []
@@ -87,7 +87,7 @@ def test_a_cpu_trace_with_shapes_says_what_its_operations_compute(recorded):
     source = (HERE / "make_trace.py").read_text("utf-8").splitlines()
     backward = 1 + source.index("    loss.backward()")
     assert {line["line"] for line in work["lines"]} - {backward}, "operations are those of their lines"
-    text = ridgeline("import", recorded[0], "--project-root", HERE).stdout
+    text = ridgeline("report", recorded[0], "--project-root", HERE).stdout
     assert "a trace does not say which processor" in " ".join(text.split())
 
 
@@ -168,7 +168,7 @@ def test_a_compressed_trace_gives_the_same_report(recorded, tmp_path):
 
 
 def test_the_text_report_says_where_the_figures_come_from(recorded):
-    done = ridgeline("import", recorded[0], "--project-root", HERE, "--warnings")
+    done = ridgeline("report", recorded[0], "--project-root", HERE, "--warnings")
     assert done.returncode == 0, done.stderr
     assert "torch.profiler" in done.stdout
     assert "make_trace.py" in done.stdout
@@ -224,7 +224,7 @@ def test_a_gpu_trace_has_its_kernels(made):
 
 def test_the_text_report_of_a_gpu_trace(made):
     _, path = made
-    done = ridgeline("import", path, "--project-root", path.parent)
+    done = ridgeline("report", path, "--project-root", path.parent)
     assert done.returncode == 0, done.stderr
     for words in ("cuda (NVIDIA H100)", "a kernel runs for", "device-bound", "KERNEL", "gemm_backward"):
         assert words in done.stdout
@@ -249,15 +249,15 @@ def test_the_text_report_of_a_gpu_trace(made):
 def test_refuses_what_is_no_trace(tmp_path, contents, words):
     path = tmp_path / "trace.json"
     path.write_bytes(contents)
-    done = ridgeline("import", path)
+    done = ridgeline("report", path)
     assert done.returncode == 1
     assert words in done.stderr
     assert done.stdout == ""
 
 
 def test_refuses_what_is_no_file(tmp_path):
-    for path, words in ((tmp_path / "none.json", "Cannot read"), (tmp_path, "is a folder")):
-        done = ridgeline("import", path)
+    for path, words in ((tmp_path / "none.json", "there is no file"), (tmp_path, "is a folder")):
+        done = ridgeline("report", path)
         assert done.returncode == 2
         assert words in done.stderr
 
@@ -286,7 +286,7 @@ def test_a_small_file_cannot_take_all_memory(tmp_path, head, unit, words):
     path = tmp_path / "bomb.json.gz"
     member = gzip.compress(unit * (6_000_000 // len(unit)), mtime=0)
     path.write_bytes(gzip.compress(head, mtime=0) + member * 200)
-    done = subprocess.run([sys.executable, "-c", PEAK, BINARY, "import", path], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", PEAK, BINARY, "report", path], capture_output=True, text=True)
     assert done.returncode == 1, done.stderr
     assert words in done.stderr
     assert "record the trace again" in done.stderr
@@ -320,7 +320,7 @@ def test_a_peak_that_a_trace_does_not_tell_is_unknown(tmp_path, memory, peak):
     path = tmp_path / "trace.json"
     path.write_text(trace_with(*memory))
     assert imported(path)["memory"]["peakBytes"] == peak
-    text = ridgeline("import", path).stdout
+    text = ridgeline("report", path).stdout
     assert re.search(r"peak memory +" + ("unknown" if peak is None else r"8\.00 KiB"), text), text
     assert ("MEMORY" in text) is bool(memory), text
     assert (" 0 B" in text) is bool(memory), text
@@ -334,10 +334,10 @@ def test_throughput_is_unknown_without_the_batch_size(tmp_path):
     assert without["models"]["time"]["samples"] == without["models"]["memory"]["samples"] == []
     assert given["entry"]["batchSize"] == 32
     assert given["throughput"]["samplesPerSecond"] == pytest.approx(32 / 0.001)
-    text = ridgeline("import", path, "--warnings").stdout
+    text = ridgeline("report", path, "--warnings").stdout
     assert re.search(r"throughput +unknown", text), text
     assert "batch unknown" in text
     assert "samples/s" not in text
     assert "--batch-size N" in " ".join(text.split())
     for wrong in ("0", "-1", "1.5", "many", "99999999999"):
-        assert ridgeline("import", path, "--batch-size", wrong).returncode == 2, wrong
+        assert ridgeline("report", path, "--batch-size", wrong).returncode == 2, wrong

@@ -1,4 +1,4 @@
-"""`ridgeline import`: reports of Nsight Systems, exported as SQLite."""
+"""`ridgeline report`: reports of Nsight Systems, exported as SQLite."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_journal_beside_a_report_is_not_replayed(report):
 
 
 def test_the_text_report_says_what_the_figures_are_from(report):
-    done = ridgeline("import", report, "--warnings")
+    done = ridgeline("report", report, "--warnings")
     assert done.returncode == 0, done.stderr
     text = " ".join(done.stdout.split())
     assert "Imported from a report of Nsight Systems" in text
@@ -68,35 +68,35 @@ def test_one_process_of_several_is_chosen(tmp_path):
     warnings = " ".join(imported(path)["warnings"])
     assert "2 processes: 10, 20. This is process 20, which has most steps." in warnings
     assert "This is process 10." in " ".join(imported(path, "--process", "10")["warnings"])
-    done = ridgeline("import", path, "--process", "30")
+    done = ridgeline("report", path, "--process", "30")
     assert done.returncode == 1 and "has no process 30. It has 10, 20." in done.stderr
 
 
 def test_process_is_of_reports_only(tmp_path):
     trace = tmp_path / "trace.json"
     trace.write_text(json.dumps({"traceEvents": []}), "utf-8")
-    done = ridgeline("import", trace, "--process", "3")
+    done = ridgeline("report", trace, "--process", "3")
     assert done.returncode == 1 and "--process is for reports of Nsight Systems" in done.stderr
 
 
 def test_a_report_that_was_not_exported_is_recognised(tmp_path):
     path = tmp_path / "report1.nsys-rep"
     path.write_bytes(b"\x01\x02binary")
-    done = ridgeline("import", path)
+    done = ridgeline("report", path)
     assert done.returncode == 1 and "nsys export --type sqlite" in done.stderr
 
 
 def test_damaged_and_foreign_files_are_refused(report):
     whole = report.read_bytes()
     report.write_bytes(whole[: len(whole) // 2])
-    done = ridgeline("import", report)
+    done = ridgeline("report", report)
     assert done.returncode == 1 and "damaged or cut off" in done.stderr
     report.write_bytes(whole[:9000] + bytes([0xEE]) * (len(whole) - 9000))
-    done = ridgeline("import", report)
+    done = ridgeline("report", report)
     assert done.returncode == 1 and "damaged or cut off (table " in done.stderr
     report.unlink()
     with sqlite3.connect(report) as database:
         database.execute("CREATE TABLE cookies (name TEXT)")
     database.close()
-    done = ridgeline("import", report)
+    done = ridgeline("report", report)
     assert done.returncode == 1 and "no report of Nsight Systems" in done.stderr

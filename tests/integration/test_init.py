@@ -107,7 +107,7 @@ def test_an_entry_point_profiles_as_it_was_written(script: str, batch_size: int,
     done = ridgeline("init", tmp_path / "train.py")
     assert done.returncode == 0, done.stderr
     assert "wrote" in done.stderr and "to fill in" not in done.stderr
-    report = profile(tmp_path / "entry.py", "--time-budget", "1")
+    report = profile(tmp_path / "entry.py", "--seconds", "1")
     assert report["entry"]["batchSize"] == batch_size
     assert not [warning for warning in report["warnings"] if "batch_size" in warning or "backward" in warning]
     assert not (tmp_path / "ran").exists(), "neither init nor the entry point may run the script's training"
@@ -116,7 +116,7 @@ def test_an_entry_point_profiles_as_it_was_written(script: str, batch_size: int,
 def test_a_gan_profiles_as_it_was_written(tmp_path: Path) -> None:
     (tmp_path / "gan.py").write_text((SCRIPTS / "gan.py").read_text())
     assert ridgeline("init", tmp_path / "gan.py").returncode == 0
-    assert profile(tmp_path / "entry.py", "--time-budget", "1")["entry"]["batchSize"] == 32
+    assert profile(tmp_path / "entry.py", "--seconds", "1")["entry"]["batchSize"] == 32
 
 
 # Runs entry files: what changes the weights in two iterations, and how many samples the loss has seen in one.

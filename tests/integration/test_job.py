@@ -1,4 +1,4 @@
-"""What `ridgeline run` records of the ranks of a job, with real torchrun and Gloo."""
+"""What `ridgeline profile` records of the ranks of a job, with real torchrun and Gloo."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ def ranks_waiting(text: str) -> list[str]:
 
 def test_the_file_tells_what_the_run_told(recorded: tuple) -> None:
     script, _, run = recorded
-    shown = ridgeline("job", script.parent / "a.ridgeline-job")
+    shown = ridgeline("job", "show", script.parent / "a.ridgeline-job")
     assert shown.returncode == 0, shown.stderr
     assert ranks_waiting(shown.stdout) == ranks_waiting(run.stderr) != []
     assert "Clocks" not in shown.stdout
-    other = ridgeline("job", script.parent / "a.ridgeline-job", "--lines-of", "1")
+    other = ridgeline("job", "show", script.parent / "a.ridgeline-job", "--lines-of", "1")
     assert "Communication by line, rank 1" in other.stdout
-    missing = ridgeline("job", script.parent / "a.ridgeline-job", "--lines-of", "7")
+    missing = ridgeline("job", "show", script.parent / "a.ridgeline-job", "--lines-of", "7")
     assert missing.returncode == 2 and "no file has a record of rank 7" in missing.stderr
 
 
@@ -95,7 +95,7 @@ def replay_error(shown: str) -> float:
 
 def test_the_job_is_replayed(recorded: tuple) -> None:
     """The graph of the ranks takes as long as the steps did, and the critical path makes up all of it."""
-    shown = ridgeline("job", recorded[0].parent / "a.ridgeline-job").stdout
+    shown = ridgeline("job", "show", recorded[0].parent / "a.ridgeline-job").stdout
     assert abs(replay_error(shown)) <= 2
     path = shown.partition("Critical path over all ranks")[2].splitlines()[1:]
     shares = [float(line.split()[-2]) for line in path if line.endswith("%")]
@@ -105,7 +105,9 @@ def test_the_job_is_replayed(recorded: tuple) -> None:
 
 
 def job_report(file: Path, *changes: str) -> dict[str, Any]:
-    shown = ridgeline("job", file, "--format", "json", *(word for change in changes for word in ("--change", change)))
+    shown = ridgeline(
+        "job", "show", file, "--format", "json", *(word for change in changes for word in ("--change", change))
+    )
     assert shown.returncode == 0, shown.stderr
     report = json.loads(shown.stdout)
     jsonschema.validate(report, json.loads((ROOT / "protocol/job.schema.json").read_text("utf-8")))
@@ -138,7 +140,7 @@ def test_the_job_is_replayed_with_another_network_and_other_buckets(recorded: tu
     assert 1 <= smaller <= faster < 4, "compression is of the buckets, bandwidth of all that is sent"
     assert after <= 1.001, "waiting for the last gradient does not help"
     assert one_bucket > 0.2 and all_of_them > 0.2
-    shown = ridgeline("job", file, "--change", "no-overlap", "--change", "compression:2")
+    shown = ridgeline("job", "show", file, "--change", "no-overlap", "--change", "compression:2")
     assert "hiding it saves nothing" in shown.stdout and "What compressing takes" in shown.stdout
 
 
@@ -171,7 +173,7 @@ def test_the_report_as_json_has_what_the_text_has(recorded: tuple) -> None:
     ],
 )
 def test_a_change_that_does_not_apply(recorded: tuple, change: str, message: str) -> None:
-    shown = ridgeline("job", recorded[0].parent / "a.ridgeline-job", "--change", change)
+    shown = ridgeline("job", "show", recorded[0].parent / "a.ridgeline-job", "--change", change)
     assert shown.returncode == 2 and message in shown.stderr
     assert change in shown.stderr and not shown.stdout
 
@@ -179,7 +181,7 @@ def test_a_change_that_does_not_apply(recorded: tuple, change: str, message: str
 def test_the_ranks_stand_side_by_side_in_perfetto(recorded: tuple, tmp_path: Path) -> None:
     script, job, _ = recorded
     file = tmp_path / "ranks.json"
-    done = ridgeline("job", script.parent / "a.ridgeline-job", "--format", "perfetto", "--output", file)
+    done = ridgeline("job", "show", script.parent / "a.ridgeline-job", "--format", "perfetto", "--output", file)
     assert done.returncode == 0, done.stderr
     events = check_perfetto(json.loads(file.read_text(), parse_float=Fraction))
     first = min(one[1] for record in records(job) for one in record["iterations"])
@@ -201,7 +203,7 @@ def test_the_ranks_stand_side_by_side_in_perfetto(recorded: tuple, tmp_path: Pat
 def test_the_page_of_the_job_shows_its_ranks(recorded: tuple, tmp_path: Path) -> None:
     script, job, _ = recorded
     page = tmp_path / "ranks.html"
-    done = ridgeline("job", script.parent / "a.ridgeline-job", "--format", "html", "--output", page)
+    done = ridgeline("job", "show", script.parent / "a.ridgeline-job", "--format", "html", "--output", page)
     assert done.returncode == 0, done.stderr
     html = page.read_text("utf-8")
     steps = sum(len(record["iterations"]) for record in records(job))
@@ -218,7 +220,7 @@ def test_the_page_of_the_job_shows_its_ranks(recorded: tuple, tmp_path: Path) ->
 def test_the_execution_traces_have_what_was_recorded(recorded: tuple, tmp_path: Path) -> None:
     script, job, _ = recorded
     folder = tmp_path / "traces"
-    command = ("job", script.parent / "a.ridgeline-job", "--format", "chakra")
+    command = ("job", "show", script.parent / "a.ridgeline-job", "--format", "chakra")
     done = ridgeline(*command, "--output", folder)
     assert done.returncode == 0, done.stderr
     assert sorted(file.name for file in folder.iterdir()) == ["groups.json", "rank.0.et", "rank.1.et"]
@@ -240,22 +242,22 @@ def test_the_execution_traces_have_what_was_recorded(recorded: tuple, tmp_path: 
     again = ridgeline(*command, "--output", folder)
     assert again.returncode == 2 and "it is a folder" in again.stderr
     assert ridgeline(*command).returncode == 2
-    read = ridgeline("job", folder / "rank.0.et", folder / "rank.1.et", "--change", "faster-communication:2")
+    read = ridgeline("job", "show", folder / "rank.0.et", folder / "rank.1.et", "--change", "faster-communication:2")
     assert read.returncode == 0, read.stderr
     assert re.search(r"Replay of steps \d+ to \d+\n  [\d.]+ .?s for a step", read.stdout)
     assert "all-reduce of bucket 0" in read.stdout or "train.py:" in read.stdout
     assert "faster-communication:2" in read.stdout
-    as_json = ridgeline("job", folder / "rank.0.et", "--format", "json")
+    as_json = ridgeline("job", "show", folder / "rank.0.et", "--format", "json")
     assert as_json.returncode == 2 and "--format text" in as_json.stderr
     (tmp_path / "rank.0.et").write_bytes((folder / "rank.0.et").read_bytes()[:-3])
-    damaged = ridgeline("job", tmp_path / "rank.0.et")
+    damaged = ridgeline("job", "show", tmp_path / "rank.0.et")
     assert damaged.returncode == 2 and "cut off" in damaged.stderr
 
 
 def test_some_ranks_are_not_replayed(recorded: tuple, tmp_path: Path) -> None:
     _, job, _ = recorded
     alone = write_job(tmp_path / "alone", {**json.loads(json.dumps(job)), "ranks": [dict(job["ranks"][0])]})
-    shown = ridgeline("job", alone)
+    shown = ridgeline("job", "show", alone)
     assert shown.returncode == 0, shown.stderr
     assert "The job is not replayed: rank 0: its recording" in shown.stdout
 
@@ -266,7 +268,7 @@ def test_files_of_two_machines_are_read_by_one_clock(recorded: tuple, tmp_path: 
     alone = [{**job, "ranks": [rank]} for rank in job["ranks"]]
     first = write_job(tmp_path / "first", json.loads(json.dumps(alone[0])))
     second = write_job(tmp_path / "second", on_another_machine(alone[1], "other", lambda ns: ns + 2_345_678_000_000))
-    shown = ridgeline("job", first, second)
+    shown = ridgeline("job", "show", first, second)
     assert shown.returncode == 0, shown.stderr
     row = re.search(r"other +(-?[\d.]+) s +-([\d.]+) to \+([\d.]+) us", shown.stdout)
     assert row, shown.stdout
@@ -275,7 +277,7 @@ def test_files_of_two_machines_are_read_by_one_clock(recorded: tuple, tmp_path: 
     assert below + above < 2000
     waiting = [row.split() for row in ranks_waiting(shown.stdout)]
     assert len(waiting) == 2 and all("–" not in row for row in waiting), "who waits for whom is known"
-    twice = ridgeline("job", first, first)
+    twice = ridgeline("job", "show", first, first)
     assert "rank 0" in twice.stdout and "!" in twice.stdout
 
 
@@ -378,7 +380,7 @@ def test_send_and_receive_are_matched_across_steps(tmp_path: Path) -> None:
         assert received[key][1] <= sent[key][1] <= received[key][2], "Gloo sends once the receive is posted"
     kinds = {one["kind"] for record in records(job) for one in record["collectives"]}
     assert kinds == {SEND, RECEIVE}
-    assert abs(replay_error(ridgeline("job", file).stdout)) <= 2
+    assert abs(replay_error(ridgeline("job", "show", file).stdout)) <= 2
 
 
 # ---- that the job is its own -----------------------------------------------------------------------------------------
@@ -395,7 +397,7 @@ def test_two_jobs_at_once(tmp_path: Path) -> None:
     jobs = []
     for number in range(2):
         script = script_of(tmp_path, DDP, name=f"train{number}.py")
-        options = ["run", "--python", sys.executable, "--time-budget", "0.5", "--steps", "4"]
+        options = ["profile", "--python", sys.executable, "--seconds", "0.5", "--steps", "4"]
         options += ["--job", str(tmp_path / f"{number}.ridgeline-job")]
         jobs.append(
             subprocess.Popen(
@@ -531,7 +533,7 @@ def test_a_job_without_process_groups_has_no_file(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(SSHD is None, reason="openssh-server is not installed")
 def test_files_of_machines_are_collected(recorded: tuple, tmp_path: Path) -> None:
-    """As `ridgeline job A B` reads them; what is on the other machine comes by ssh."""
+    """As `ridgeline job show A B` reads them; what is on the other machine comes by ssh."""
     _, job, _ = recorded
     here, there = (json.loads(json.dumps(job)) for _ in range(2))
     here["ranks"], there["ranks"] = here["ranks"][:1], there["ranks"][1:]
@@ -541,7 +543,7 @@ def test_files_of_machines_are_collected(recorded: tuple, tmp_path: Path) -> Non
     with serving(Path(os.environ["RIDGELINE_CACHE"]) / "agents") as host:
 
         def collected(*places: str | Path) -> subprocess.CompletedProcess[str]:
-            return ridgeline("collect", *places, *host.options, "--output", whole)
+            return ridgeline("job", "collect", *places, *host.options, "--output", whole)
 
         absent = collected(f"{host.name}:{tmp_path}/absent")
         assert absent.returncode == 3 and "No such file" in absent.stderr and not whole.exists()
@@ -550,12 +552,12 @@ def test_files_of_machines_are_collected(recorded: tuple, tmp_path: Path) -> Non
         done = collected(f"{host.name}:{tmp_path}/it's there", tmp_path / "here")
     assert done.returncode == 0, done.stderr
     assert "ranks 0, 1 of 2 machines; all recorded steps" in done.stderr
-    shown = ridgeline("job", whole)
-    assert shown.stdout == ridgeline("job", tmp_path / "here", tmp_path / "it's there").stdout
+    shown = ridgeline("job", "show", whole)
+    assert shown.stdout == ridgeline("job", "show", tmp_path / "here", tmp_path / "it's there").stdout
     assert "Clocks" in shown.stdout
 
 
 @pytest.mark.parametrize("place", ["-oProxyCommand=x:file", ":file", "host:"])
 def test_places_that_are_none(place: str, tmp_path: Path) -> None:
-    done = ridgeline("collect", "--output", tmp_path / "whole", "--", place)
+    done = ridgeline("job", "collect", "--output", tmp_path / "whole", "--", place)
     assert done.returncode == 2 and "neither HOST:FILE nor a file" in done.stderr

@@ -25,7 +25,7 @@ def device_file(folder: Path) -> Path:
     def rate(value: float) -> dict:
         return {"all": {"value": 2 * value, "source": "measured"}, "oneUnit": {"value": value, "source": "measured"}}
 
-    sheet = json.loads(ridgeline("device", "--sheet", "A100", "--format", "json").stdout)
+    sheet = json.loads(ridgeline("machine", "show", "A100", "--format", "json").stdout)
     sheet.update(kind="cpu", computeUnits=2, vectorBytes=16)
     sheet["peaks"] = [{"dtype": "float32", "flopPerS": rate(1e11)}]
     sizes = {"L1": (32 << 10, 4e11), "L2": (1 << 20, 1e11), "memory": (1 << 34, 2e10)}

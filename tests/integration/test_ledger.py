@@ -14,7 +14,7 @@ def measured(report: dict[str, Any]) -> dict[int, int]:
 
 
 def sampled(entry: Path, sizes: str) -> dict[str, Any]:
-    return profile(entry, "--time-budget", "0.1", "--batch-sizes", sizes)
+    return profile(entry, "--seconds", "0.1", "--batch-sizes", sizes)
 
 
 def at(pieces: list[dict[str, float]], batch_size: int) -> int:

@@ -21,7 +21,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> LibraryProject:
 
 
 def profiled(project: LibraryProject, *arguments: str, **environment: str) -> dict[str, Any]:
-    return profile(project.entry, "--time-budget", "0.2", "--batch-sizes", "16", *arguments, **environment)
+    return profile(project.entry, "--seconds", "0.2", "--batch-sizes", "16", *arguments, **environment)
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +146,7 @@ def test_a_stored_profile_answers_for_the_same_packages_only(
     def source_of(*code: str) -> str:
         done = ridgeline(
             "predict", project.entry, "--python", sys.executable, "--batch-size", "64", "--format", "json",
-            "--time-budget", "0.2", "--batch-sizes", "16", *code,
+            "--seconds", "0.2", "--batch-sizes", "16", *code,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)["profile"]["id"]
@@ -163,7 +163,7 @@ def test_a_change_of_a_package_that_is_shown_makes_a_profile_old(tmp_path: Path)
     def answers() -> str:
         done = ridgeline(
             "predict", project.entry, "--python", sys.executable, "--batch-size", "64", "--format", "json",
-            "--time-budget", "0.2", "--batch-sizes", "16", "--code", "nets",
+            "--seconds", "0.2", "--batch-sizes", "16", "--code", "nets",
         )  # fmt: skip
         return json.loads(done.stdout)["profile"]["id"]
 
@@ -183,7 +183,7 @@ def test_a_package_that_was_not_imported_is_named(project: LibraryProject) -> No
     assert warnings[1] == "The lines of _struct are not shown: it has no Python code."
 
 
-@pytest.mark.parametrize("command", ["profile", "predict", "run", "import"])
+@pytest.mark.parametrize("command", ["profile", "predict", "report"])
 @pytest.mark.parametrize("name", ["", "../nets", "nets/net.py", "/etc", "nets;rm", "a b", ".nets"])
 def test_what_is_no_name_of_a_package_is_refused(project: LibraryProject, command: str, name: str) -> None:
     question = ("--batch-size", "8") if command == "predict" else ()
@@ -194,7 +194,7 @@ def test_what_is_no_name_of_a_package_is_refused(project: LibraryProject, comman
 
 
 def test_text_and_markdown_name_the_lines_below(project: LibraryProject) -> None:
-    arguments = ("profile", project.entry, "--python", sys.executable, "--time-budget", "0.2", "--batch-sizes", "16")
+    arguments = ("profile", project.entry, "--python", sys.executable, "--seconds", "0.2", "--batch-sizes", "16")
     text = ridgeline(*arguments).stdout
     assert "LIBRARY LINE BELOW entry.py:" in text and "MODULES BELOW entry.py:" in text
     assert "nets/net.py:" in text and "self.down(hidden)" in text
@@ -219,8 +219,8 @@ def test_a_training_script_shows_packages_too(project: LibraryProject, tmp_path:
     script.write_text(SCRIPT)
     output = tmp_path / "report.json"
     done = ridgeline(
-        "run", "--stop", "--time-budget", "0.2", "--python", sys.executable, "--code", "nets,absent",
-        "--format", "json", "--output", output, script,
+        "profile", "--stop", "--seconds", "0.2", "--python", sys.executable, "--code", "nets,absent",
+        "--format", "json", "--output", output, "--", script,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     report = json.loads(output.read_text())

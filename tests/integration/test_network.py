@@ -1,4 +1,4 @@
-"""`ridgeline network`: the links between real processes, as the file of a cluster."""
+"""`ridgeline job network`: the links between real processes, as the file of a cluster."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def free_port() -> int:
 
 def test_processes_of_this_machine(tmp_path: Path) -> None:
     file = tmp_path / "cluster.toml"
-    done = ridgeline("network", *QUICK, "--output", file)
+    done = ridgeline("job", "network", *QUICK, "--output", file)
     assert done.returncode == 0, done.stderr
     cluster = tomllib.loads(file.read_text())
     name = socket.gethostname()
@@ -48,7 +48,7 @@ def test_processes_of_this_machine(tmp_path: Path) -> None:
 
 
 def test_times_of_each_size() -> None:
-    done = ridgeline("network", *QUICK, "--ranks", "2")
+    done = ridgeline("job", "network", *QUICK, "--ranks", "2")
     assert done.returncode == 0, done.stderr
     links, _, all_reduces = done.stderr.partition("all-reduce of 2 ranks")
     assert len(re.findall(r"^ +\d+ [KM]iB +[\d.]+ µs", all_reduces, re.MULTILINE)) == 7
@@ -65,7 +65,7 @@ def test_times_of_each_size() -> None:
 def test_each_machine_starts_its_own(tmp_path: Path) -> None:
     """As on two machines: each process is started by itself."""
     address = f"127.0.0.1:{free_port()}"
-    command = [str(BINARY), "network", *QUICK, "--ranks", "2", "--address", address, "--rank"]
+    command = [str(BINARY), "job", "network", *QUICK, "--ranks", "2", "--address", address, "--rank"]
     other = subprocess.Popen([*command, "1"], stdout=subprocess.PIPE, text=True, env=os.environ)
     first = subprocess.run([*command, "0"], capture_output=True, text=True, timeout=120)
     output, _ = other.communicate(timeout=60)
@@ -76,7 +76,7 @@ def test_each_machine_starts_its_own(tmp_path: Path) -> None:
 
 
 def test_a_wrong_command_line() -> None:
-    done = ridgeline("network", "--rank", "1")
+    done = ridgeline("job", "network", "--rank", "1")
     assert done.returncode == 2
     assert "both --rank and --address" in done.stderr
 
@@ -85,6 +85,6 @@ def test_an_interpreter_without_torch(tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
     python.chmod(0o755)
-    done = ridgeline("network", "--python", python)
+    done = ridgeline("job", "network", "--python", python)
     assert done.returncode == 3
     assert "needs torch with Gloo" in done.stderr

@@ -120,7 +120,7 @@ def test_a_plan_names_what_is_missing_and_its_script_measures_it(tmp_path: Path)
 @pytest.mark.skipif(SSHD is None, reason="openssh-server is not installed")
 def test_operations_are_measured_on_another_machine(linear_entry: Path) -> None:
     with serving(Path(os.environ["RIDGELINE_CACHE"]) / "agents") as host:
-        options = ["--on", host.name, *host.options, "--python-there", sys.executable, "--measure-time", "5"]
+        options = ["--host", host.name, *host.options, "--host-python", sys.executable, "--measure-seconds", "5"]
         done = ridgeline("operations", "measure", linear_entry, "--python", sys.executable, *options, "--all")
         assert done.returncode == 0, done.stderr
         assert f"{host.name}: " in done.stdout

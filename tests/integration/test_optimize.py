@@ -1,4 +1,4 @@
-"""`ridgeline optimize`: the fastest strategy of a job that real torchrun and Gloo ran."""
+"""`ridgeline job optimize`: the fastest strategy of a job that real torchrun and Gloo ran."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def optimized(file: Path, *options: str, code: int = 0) -> dict[str, Any]:
-    done = ridgeline("optimize", file, "--format", "json", *options)
+    done = ridgeline("job", "optimize", file, "--format", "json", *options)
     assert done.returncode == code, done.stderr
     answer = json.loads(done.stdout)
     jsonschema.validate(answer, json.loads((ROOT / "protocol/optimize.schema.json").read_text("utf-8")))
@@ -78,7 +78,7 @@ def test_the_edit_is_of_the_call_that_makes_the_buckets(recorded: tuple[Path, Pa
 
 
 def test_text_says_what_is_predicted(recorded: tuple[Path, Path]) -> None:
-    done = ridgeline("optimize", recorded[1], "--accumulate", "4", "--limit", "5s")
+    done = ridgeline("job", "optimize", recorded[1], "--accumulate", "4", "--seconds", "5")
     assert done.returncode == 0, done.stderr
     assert "Predicted: buckets" in done.stdout and "4 micro-batches" in done.stdout
     assert "model.no_sync()" in done.stdout
@@ -87,7 +87,7 @@ def test_text_says_what_is_predicted(recorded: tuple[Path, Path]) -> None:
 def test_memory_that_no_strategy_has(recorded: tuple[Path, Path]) -> None:
     answer = optimized(recorded[1], "--memory", "1KiB", code=1)
     assert answer["predicted"] == [] and answer["peakBytes"] > answer["memoryBytes"] == 1024
-    assert "No strategy that was searched fits" in ridgeline("optimize", recorded[1], "--memory", "1KiB").stdout
+    assert "No strategy that was searched fits" in ridgeline("job", "optimize", recorded[1], "--memory", "1KiB").stdout
 
 
 def test_forward_runs_again_where_memory_needs_it(recorded: tuple[Path, Path]) -> None:
@@ -100,7 +100,7 @@ def test_forward_runs_again_where_memory_needs_it(recorded: tuple[Path, Path]) -
         assert len(one["recompute"]["modules"]) == 1, "one is enough"
         assert one["peakBytes"] <= limit
     assert "torch.utils.checkpoint" in answer["edits"][-1]["text"]
-    shown = ridgeline("optimize", recorded[1], "--memory", str(limit)).stdout
+    shown = ridgeline("job", "optimize", recorded[1], "--memory", str(limit)).stdout
     assert "recomputing 1 of 2 Block" in shown and "is predicted from the blocks that forward kept" in shown
 
 
@@ -113,7 +113,9 @@ def test_pointwise_operations_are_fused_where_that_is_asked_for(recorded: tuple[
     assert any("torch.compile(model)" in edit["text"] for edit in answer["edits"]) == pays(answer)
     assert any("was not recorded" in note for note in answer["notes"])
     assert any("Buckets are not sent in parts" in note for note in answer["notes"])
-    changed = ridgeline("job", recorded[1], "--change", "fuse-pointwise", "--change", "partition:4", "--format", "json")
+    changed = ridgeline(
+        "job", "show", recorded[1], "--change", "fuse-pointwise", "--change", "partition:4", "--format", "json"
+    )
     fused, parts, _ = (one["stepMs"] for one in json.loads(changed.stdout)["predicted"])
     assert fused["low"] < fused["value"] < fused["high"] and parts["low"] <= parts["value"] <= parts["high"]
 
@@ -128,7 +130,7 @@ def test_sharding_needs_less_memory(recorded: tuple[Path, Path]) -> None:
     assert sharded and all(one["peakBytes"] <= limit and one["recompute"] is None for one in sharded)
     assert all(peaks[stage] < answer["peakBytes"] for stage in peaks if stage > 0)
     assert any("stage 3 of ZeRO" in note for note in answer["notes"])
-    refused = ridgeline("optimize", recorded[1], "--zero", "3")
+    refused = ridgeline("job", "optimize", recorded[1], "--zero", "3")
     assert refused.returncode == 2 and "not in range" in refused.stderr
 
 
@@ -153,13 +155,13 @@ def test_a_change_of_ones_own_is_one_of_the_strategies(recorded: tuple[Path, Pat
     assert any(edit["text"].startswith("Your own change: ") for edit in answer["edits"])
     assert any("changes of your own do to the peak" in note for note in answer["notes"])
     half.write_text(json.dumps({**OWN, "steps": [{"select": {"name": "no such"}, "do": "remove"}]}))
-    refused = ridgeline("optimize", recorded[1], "--change-file", str(half))
+    refused = ridgeline("job", "optimize", recorded[1], "--change-file", str(half))
     assert refused.returncode == 2 and "half of forward: rank 0: /steps/0: it selects nothing" in refused.stderr
 
 
 def test_a_file_without_the_sizes_of_gradients(recorded: tuple[Path, Path], tmp_path: Path) -> None:
     header = read_job(recorded[1])
-    done = ridgeline("optimize", write_job(tmp_path / "b.ridgeline-job", header))
+    done = ridgeline("job", "optimize", write_job(tmp_path / "b.ridgeline-job", header))
     assert done.returncode == 2 and "The job cannot be optimised: rank 0: its recording" in done.stderr
 
 
@@ -177,11 +179,11 @@ def test_what_was_measured_of_the_network_tells_the_latency(recorded: tuple[Path
     network.write_text(network_text(2, **ALL_REDUCE))
     answer = optimized(recorded[1], "--network", str(network))
     assert answer["complete"] and answer["predicted"][0]["stepMs"]["low"] <= answer["replayedMs"]
-    changed = ridgeline("job", recorded[1], "--network", network, "--change", "bandwidth:2", "--format", "json")
+    changed = ridgeline("job", "show", recorded[1], "--network", network, "--change", "bandwidth:2", "--format", "json")
     # A broadcast among the recorded steps has one size.
     assert all("at once: broadcast" in note for note in json.loads(changed.stdout)["predicted"][0]["notes"])
     network.write_text(network_text(4, **ALL_REDUCE))
-    done = ridgeline("optimize", recorded[1], "--network", network)
+    done = ridgeline("job", "optimize", recorded[1], "--network", network)
     assert done.returncode == 2 and "has all-reduces of 4 ranks, and the job has 2" in done.stderr
-    done = ridgeline("job", recorded[1], "--network", tmp_path / "none.toml")
+    done = ridgeline("job", "show", recorded[1], "--network", tmp_path / "none.toml")
     assert done.returncode == 2 and "none.toml as the file of a cluster" in done.stderr

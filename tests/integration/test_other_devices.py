@@ -1,4 +1,4 @@
-"""`ridgeline predict --on-device`: bounds where nothing was measured, times where somebody measured."""
+"""`ridgeline devices --on`: bounds where nothing was measured, times where somebody measured."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCHEMA = Draft202012Validator(json.loads((ROOT / "protocol/devices.schema.json")
 
 
 def predict(linear_entry: Path, *arguments: str | Path, **environment: str) -> dict[str, Any]:
-    done = ridgeline("predict", linear_entry, "--python", sys.executable, "--format", "json", *arguments, **environment)
+    done = ridgeline("devices", linear_entry, "--python", sys.executable, "--format", "json", *arguments, **environment)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     SCHEMA.validate(answer)
@@ -24,7 +24,7 @@ def predict(linear_entry: Path, *arguments: str | Path, **environment: str) -> d
 
 
 def test_devices_without_data_get_bounds_and_the_cheapest_comes_first(linear_entry: Path) -> None:
-    answer = predict(linear_entry, "--on-device", "h100,p4", "--price", "1000,0.01", "--dataset-size", "1000000")
+    answer = predict(linear_entry, "--on", "h100,p4", "--price", "1000,0.01", "--dataset-size", "1000000")
     assert [device["name"] for device in answer["devices"]] == ["P4", "H100"]
     p4, h100 = (device["steps"] for device in answer["devices"])
     assert [step["batchSize"] for step in p4] == [16, 32, 64, 128]
@@ -48,7 +48,7 @@ def test_times_that_somebody_measured_are_used(linear_entry: Path, tmp_path: Pat
     table.write_text("key,time_us,low,high\n" + "\n".join(rows) + "\n")
     done = ridgeline("operations", "import", table, "--format", "operations", "--device", "Tesla T4", **cache)
     assert done.returncode == 0, done.stderr
-    step = predict(linear_entry, "--on-device", "T4", **cache)["devices"][0]["steps"][0]
+    step = predict(linear_entry, "--on", "T4", **cache)["devices"][0]["steps"][0]
     count = step["operations"]["measured"]
     assert count >= len(keys) and step["operations"]["bounded"] == 0
     assert step["ms"] == pytest.approx({"value": 0.1 * count, "low": 0.09 * count, "high": 0.12 * count})
@@ -60,7 +60,7 @@ def test_data_parallel_on_several_devices(linear_entry: Path, tmp_path: Path) ->
         '[[machine]]\nname = "node"\nranks = 8\n'
         '[[link]]\nfrom = "node"\nto = "node"\nlatency_us = 5\nbandwidth_gbit_s = 2400\n'
     )
-    (device,) = predict(linear_entry, "--on-device", "h100", "--cluster", cluster)["devices"]
+    (device,) = predict(linear_entry, "--on", "h100", "--cluster", cluster)["devices"]
     assert [one["ranks"] for one in device["ranks"]] == [2, 4, 8]
     alone = device["steps"][0]
     for one in device["ranks"]:
@@ -68,11 +68,11 @@ def test_data_parallel_on_several_devices(linear_entry: Path, tmp_path: Path) ->
         assert one["samplesPerSecond"]["high"] == pytest.approx(1000 * 16 * one["ranks"] / one["ms"]["low"])
     trace = tmp_path / "trace.json"
     trace.write_text('{"traceEvents": []}')
-    refused = ridgeline("predict", trace, "--on-device", "h100", "--cluster", cluster)
+    refused = ridgeline("devices", trace, "--on", "h100", "--cluster", cluster)
     assert refused.returncode == 2 and "--cluster needs an entry point" in refused.stderr
 
 
 def test_a_device_that_is_not_known_is_refused(linear_entry: Path) -> None:
-    done = ridgeline("predict", linear_entry, "--python", sys.executable, "--on-device", "abacus")
+    done = ridgeline("devices", linear_entry, "--python", sys.executable, "--on", "abacus")
     assert done.returncode == 2
     assert "No device is called abacus. Name one of P4" in done.stderr

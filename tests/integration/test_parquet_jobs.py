@@ -63,7 +63,7 @@ def test_a_job_takes_as_long_as_it_did_and_its_slow_rank_is_named(tmp_path: Path
             row["duration"] = other["start_ts"] + other["duration"] - row["start_ts"]
     files = write(tmp_path, fast + slow)
     assert [file.name for file in files] == [f"rank.{rank}.et" for rank in range(4)]
-    shown = ridgeline("job", *files, "--change", "rank-like-others:1")
+    shown = ridgeline("job", "show", *files, "--change", "rank-like-others:1")
     assert shown.returncode == 0, shown.stderr
     assert re.search(r"Replay of steps 23 to 33\n  1\.30 s for a step", shown.stdout), shown.stdout
     assert re.search(r"rank-like-others:1 +1(\.00)? s ", shown.stdout), shown.stdout

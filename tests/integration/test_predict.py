@@ -42,7 +42,7 @@ def iteration_provider(model):
 
     return iteration
 """
-SHORT = ("--time-budget", "0.1", "--python", sys.executable)
+SHORT = ("--seconds", "0.1", "--python", sys.executable)
 
 
 def predict(entry: Path, *question: str) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def entry(tmp_path: Path) -> Path:
 
 
 def test_the_stored_profile_answers_until_a_file_of_it_changes(entry: Path) -> None:
-    report = profile(entry, "--time-budget", "0.1")
+    report = profile(entry, "--seconds", "0.1")
     assert report["id"]
     first = predict(entry, "--batch-size", "64")
     assert first["profile"]["stored"] and first["profile"]["id"] == report["id"]
@@ -93,7 +93,7 @@ def test_the_stored_profile_answers_until_a_file_of_it_changes(entry: Path) -> N
 def test_answers_agree_with_the_samples_and_with_each_other(tmp_path: Path) -> None:
     entry = tmp_path / "entry.py"  # its own: other tests profile that one too, and the latest profile answers
     entry.write_text((ENTRIES / "layers" / "entry.py").read_text())
-    report = profile(entry, "--time-budget", "0.2", "--batch-sizes", "64,512,1024")
+    report = profile(entry, "--seconds", "0.2", "--batch-sizes", "64,512,1024")
     times = {s["batchSize"]: s["timeMs"] for s in report["models"]["time"]["samples"]}
     peaks = {s["batchSize"]: s["peakBytes"] for s in report["models"]["memory"]["samples"]}
     assert sorted(times) == [64, 256, 512, 1024]
@@ -121,7 +121,7 @@ def test_answers_agree_with_the_samples_and_with_each_other(tmp_path: Path) -> N
 
 def test_the_report_answers_as_predict_does() -> None:
     entry = ENTRIES / "layers" / "entry.py"
-    report = profile(entry, "--time-budget", "0.2", "--batch-sizes", "64,512,1024", "--check-sizes", "300,2048")
+    report = profile(entry, "--seconds", "0.2", "--batch-sizes", "64,512,1024", "--check-sizes", "300,2048")
     same = ("--batch-sizes", "64,512,1024")
     asked = {
         "now": ("--batch-size", str(report["entry"]["batchSize"])),
@@ -149,7 +149,7 @@ def test_the_report_answers_as_predict_does() -> None:
 
 
 def test_the_parts_of_the_peak_are_those_of_the_report() -> None:
-    report = profile(ENTRIES / "layers" / "entry.py", "--time-budget", "0.2", "--batch-sizes", "64,512")
+    report = profile(ENTRIES / "layers" / "entry.py", "--seconds", "0.2", "--batch-sizes", "64,512")
     batch_size = report["entry"]["batchSize"]
     peak = report["models"]["memory"]["peak"]
     index = max(i for i, piece in enumerate(peak["value"]) if piece["fromBatchSize"] <= batch_size)
@@ -232,7 +232,6 @@ def test_profile_and_predict_have_the_same_options() -> None:
         return {word.split(",")[0] for line in text.splitlines() for word in line.split()[:1] if word.startswith("--")}
 
     assert options("predict") - options("profile") == {
-        "--batch-size",
         "--throughput",
         "--memory",
         "--of-maximum",
@@ -240,17 +239,10 @@ def test_profile_and_predict_have_the_same_options() -> None:
         "--balanced",
         "--refine",
         "--make-fit",
-        "--into",
-        "--measure-time",
-        "--on-device",
-        "--price",
-        "--dataset-size",
-        "--recorded-on",
-        "--recorded-batch-size",
-        "--step-boundary",
-        "--cluster",
+        "--measure-seconds",
     }
-    assert options("profile") <= options("predict")
+    of_scripts = {"--steps", "--stop", "--step-boundary", "--batch-size", "--allow-writes", "--ranks", "--job"}
+    assert options("profile") - options("predict") == of_scripts - {"--batch-size"}
 
 
 def ridgeline_command() -> list[str]:
@@ -259,7 +251,7 @@ def ridgeline_command() -> list[str]:
 
 def test_a_batch_size_is_refined_from_operations_timed_at_its_shapes(entry: Path) -> None:
     asked = ridgeline(
-        "predict", entry, "--batch-size", "128", "--refine", "--measure-time", "60", *SHORT, "--format", "json"
+        "predict", entry, "--batch-size", "128", "--refine", "--measure-seconds", "60", *SHORT, "--format", "json"
     )
     assert asked.returncode == 0, asked.stderr
     found = json.loads(asked.stdout)
@@ -299,13 +291,13 @@ def test_what_makes_a_batch_size_fit_and_what_it_costs() -> None:
     assert by_change["accumulate:4"]["peakBytes"] < by_change["accumulate:2"]["peakBytes"] < alone["peakBytes"]
     # A limit between the two: only what needs less than the batch size alone makes it fit.
     limit = (by_change["accumulate:4"]["peakBytes"] + alone["peakBytes"]) // 2
-    tight = make_fit(entry, 4096, "--into", str(limit))
+    tight = make_fit(entry, 4096, "--memory", str(limit))
     fits = {"+".join(row["change"]): row["fits"] for row in tight["changes"]}
     assert not fits[""] and fits["accumulate:4"]
-    done = ridgeline("predict", entry, "--make-fit", "4096", "--into", str(limit), *SHORT)
+    done = ridgeline("predict", entry, "--make-fit", "4096", "--memory", str(limit), *SHORT)
     assert done.returncode == 0, done.stderr
     assert "does not fit into" in done.stdout and "predicted to make it fit" in done.stdout
-    assert ridgeline("predict", entry, "--fits", "--into", "8GiB").returncode == 2
+    assert ridgeline("predict", entry, "--balanced", "--memory", "8GiB").returncode == 2
     ranked = [row for row in roomy["changes"][1:] if row["applies"]]
     speeds = [row["speedUp"]["value"] for row in ranked]
     assert speeds == sorted(speeds, reverse=True), "all fit: the fastest first"

@@ -1,4 +1,4 @@
-"""`ridgeline predict TRACE --on-device`: a step that was recorded on one GPU, on others."""
+"""`ridgeline devices TRACE --on`: a step that was recorded on one GPU, on others."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def write(path: Path, *, shapes: bool = True, device: str = "NVIDIA H100 80GB HB
 
 
 def predict(trace: Path, *arguments: str) -> dict[str, Any]:
-    done = ridgeline("predict", trace, "--format", "json", *arguments)
+    done = ridgeline("devices", trace, "--format", "json", *arguments)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     SCHEMA.validate(answer)
@@ -48,7 +48,7 @@ def predict(trace: Path, *arguments: str) -> dict[str, Any]:
 def test_the_device_of_the_trace_takes_what_was_recorded(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     made = write(path)
-    answer = predict(path, "--on-device", "h100,a100", "--price", "3.6")
+    answer = predict(path, "--on", "h100,a100", "--price", "3.6")
     per_step = 2 * made.layers
     kernels = [interval.end - interval.start for interval in made.intervals if interval.kernel]
     steps = sorted(sum(kernels[i * per_step : (i + 1) * per_step]) / 1e3 for i in range(made.steps))
@@ -69,23 +69,22 @@ def test_the_device_of_the_trace_takes_what_was_recorded(tmp_path: Path) -> None
 def test_the_user_says_what_the_trace_does_not(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     write(path, device="NVIDIA Abacus")
-    done = ridgeline("predict", path, "--on-device", "t4")
+    done = ridgeline("devices", path, "--on", "t4")
     assert done.returncode == 2
     assert "no data sheet of the GPU of the trace, NVIDIA Abacus" in done.stderr and "--recorded-on" in done.stderr
-    answer = predict(path, "--on-device", "t4", "--recorded-on", "T4", "--recorded-batch-size", "32")
+    answer = predict(path, "--on", "t4", "--recorded-on", "T4", "--recorded-batch-size", "32")
     assert answer["batchSize"] == 32 and answer["devices"][0]["steps"][0]["ms"]["value"] > 0
     assert answer["devices"][0]["steps"][0]["samplesPerSecond"]["high"] > 0
-    done = ridgeline("predict", path, "--on-device", "t4", "--recorded-on", "T4")
+    done = ridgeline("devices", path, "--on", "t4", "--recorded-on", "T4")
     assert "batch size not known" in done.stdout and "Recorded on NVIDIA Abacus (data sheet of T4)" in done.stdout
 
 
 @pytest.mark.parametrize(
     ("trace", "arguments", "reason"),
     [
-        ({"shapes": False}, ["--on-device", "t4"], "record_shapes=True"),
-        ({"kernels": False}, ["--on-device", "t4"], "no kernels of a GPU"),
-        ({}, ["--on-device", "t4", "--dataset-size", "1000"], "--recorded-batch-size"),
-        ({}, ["--batch-size", "64"], "A trace has one batch size"),
+        ({"shapes": False}, ["--on", "t4"], "record_shapes=True"),
+        ({"kernels": False}, ["--on", "t4"], "no kernels of a GPU"),
+        ({}, ["--on", "t4", "--dataset-size", "1000"], "--recorded-batch-size"),
     ],
 )
 def test_what_cannot_be_predicted_is_refused(
@@ -93,5 +92,12 @@ def test_what_cannot_be_predicted_is_refused(
 ) -> None:
     path = tmp_path / "trace.json"
     write(path, **trace)
-    done = ridgeline("predict", path, *arguments)
+    done = ridgeline("devices", path, *arguments)
     assert done.returncode in {1, 2} and reason in done.stderr
+
+
+def test_a_trace_has_no_other_batch_sizes(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    write(path)
+    done = ridgeline("predict", path, "--batch-size", "64")
+    assert done.returncode == 2 and "A trace has one batch size. `ridgeline devices` predicts it" in done.stderr

@@ -1,4 +1,4 @@
-"""`ridgeline run`: training scripts as they are, alone and under a launcher."""
+"""`ridgeline profile`: training scripts as they are, alone and under a launcher."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_script_runs_as_it_is(tmp_path: Path) -> None:
 
 def test_figures_of_a_script(tmp_path: Path) -> None:
     script = write(tmp_path, TRAIN)
-    report = report_of(script, "100000", options=("--stop", "--time-budget", "2"))
+    report = report_of(script, "100000", options=("--stop", "--seconds", "2"))
     assert report["entry"]["batchSize"] == 32
     total = sum(one["timeMs"]["self"] for one in report["lines"]) + sum(one["timeMs"] for one in report["other"])
     assert total == pytest.approx(report["iteration"]["timeMs"], rel=1e-3)
@@ -75,7 +75,7 @@ def test_figures_of_a_script(tmp_path: Path) -> None:
 
 def test_the_memory_is_that_of_an_entry_point(tmp_path: Path) -> None:
     """To the byte, but for the data set, which the entry point does not have."""
-    script = report_of(write(tmp_path, TRAIN), "200", options=("--stop", "--time-budget", "1"))
+    script = report_of(write(tmp_path, TRAIN), "200", options=("--stop", "--seconds", "1"))
     entry = write(
         tmp_path,
         """
@@ -128,7 +128,7 @@ def test_a_gan(tmp_path: Path, critic: int) -> None:
             opt_g.step()
         """,
     )
-    report = report_of(script, options=("--stop", "--time-budget", "1"))
+    report = report_of(script, options=("--stop", "--seconds", "1"))
     assert line(report, number_of(script, "opt_d.step()"))["calls"] == critic
     assert line(report, number_of(script, "opt_g.step()"))["calls"] == 1
     assert report["script"]["step"]["optimizers"] == [1] * critic + [2]
@@ -152,7 +152,7 @@ def test_accumulation_counts_all_batches(tmp_path: Path) -> None:
                     optimizer.zero_grad()
         """,
     )
-    report = report_of(script, options=("--stop", "--time-budget", "1"))
+    report = report_of(script, options=("--stop", "--seconds", "1"))
     assert report["entry"]["batchSize"] == 32
     assert line(report, number_of(script, "backward()"))["calls"] == 4
     assert "The batch size 32 is that of the 4 batches of a step." in report["warnings"]
@@ -178,7 +178,7 @@ def test_the_closure_of_an_optimizer(tmp_path: Path) -> None:
             optimizer.step(closure)
         """,
     )
-    report = report_of(script, options=("--stop", "--time-budget", "1"))
+    report = report_of(script, options=("--stop", "--seconds", "1"))
     forward = line(report, number_of(script, "loss = "))
     assert forward["calls"] >= 4
     assert forward["timeMs"]["optimizer"] == 0 < forward["timeMs"]["forward"]
@@ -208,7 +208,7 @@ def test_two_ranks_of_torchrun(tmp_path: Path) -> None:
         dist.destroy_process_group()
         """,
     )
-    options = ("--time-budget", "1", "--output", str(tmp_path / "report.txt"))
+    options = ("--seconds", "1", "--output", str(tmp_path / "report.txt"))
     run_two_ranks(script, *options)
     first = (tmp_path / "report.txt").read_text()
     assert "batch 64" in first
@@ -241,7 +241,7 @@ def test_weights_and_gradients_of_sharded_ranks(tmp_path: Path) -> None:
         dist.destroy_process_group()
         """,
     )
-    options = ("--time-budget", "1", "--format", "json", "--output", str(tmp_path / "report.json"))
+    options = ("--seconds", "1", "--format", "json", "--output", str(tmp_path / "report.json"))
     run_two_ranks(script, *options)
     shard = 4 * 256 * 1024 * 2 // 2
     for rank in ("report.json", "report.rank1.json"):
@@ -276,7 +276,7 @@ def test_processes_that_the_script_spawns(tmp_path: Path) -> None:
         """,
     )
     file = tmp_path / "report.txt"
-    done = run(script, str(tmp_path / "rendezvous"), options=("--time-budget", "1", "--output", str(file)))
+    done = run(script, str(tmp_path / "rendezvous"), options=("--seconds", "1", "--output", str(file)))
     assert done.returncode == 0, done.stderr
     rows = file.read_text().split("Processes, in the order in which they imported torch\n")[1].splitlines()
     assert [row.split()[0] for row in rows[1:]] == ["0", "1"]
@@ -296,7 +296,7 @@ def test_streams_arguments_and_exit_status_are_the_scripts(tmp_path: Path) -> No
         """,
     )
     done = subprocess.run(
-        [BINARY, "run", "--python", sys.executable, script, "--steps", "3", "--", "x"],
+        [BINARY, "profile", "--python", sys.executable, script, "--steps", "3", "--", "x"],
         input="typed\n",
         capture_output=True,
         text=True,
@@ -311,7 +311,7 @@ def test_streams_arguments_and_exit_status_are_the_scripts(tmp_path: Path) -> No
 def test_a_sitecustomize_of_the_users_is_run(tmp_path: Path) -> None:
     write(tmp_path, "import builtins\nbuiltins.mine = 5\n", "sitecustomize.py")
     script = write(tmp_path, "import sitecustomize\nprint(mine, sitecustomize.__file__)\n")
-    done = ridgeline("run", "--python", sys.executable, script, PYTHONPATH=str(tmp_path))
+    done = ridgeline("profile", "--python", sys.executable, script, PYTHONPATH=str(tmp_path))
     assert done.stdout.split() == ["5", str(tmp_path / "sitecustomize.py")], done.stderr
 
 
@@ -326,7 +326,7 @@ def interrupted(tmp_path: Path, *options: str) -> subprocess.CompletedProcess[st
     text = TRAIN.replace("if done == STEPS:", f"{interrupt}\n            if done == STEPS:")
     script = write(tmp_path, "import os, signal\n" + text)
     return subprocess.run(
-        [BINARY, "run", "--steps", "1000", "--python", sys.executable, *options, script, "100000000"],
+        [BINARY, "profile", "--steps", "1000", "--python", sys.executable, *options, script, "100000000"],
         capture_output=True,
         text=True,
         env={**os.environ, **SINGLE},
@@ -366,7 +366,7 @@ def test_code_for_cuda_runs_on_the_cpu(tmp_path: Path) -> None:
         "    model = Net()", f"    {setup}\n    model = nn.parallel.DistributedDataParallel(Net().cuda(), [0])"
     )
     text = text.replace("cross_entropy(model(x), y)", "cross_entropy(model(x.cuda()), y.cuda())")
-    report = report_of(write(tmp_path, text), "100000", options=("--device", "cpu", "--stop", "--time-budget", "0.5"))
+    report = report_of(write(tmp_path, text), "100000", options=("--device", "cpu", "--stop", "--seconds", "0.5"))
     assert report["environment"]["inPlaceOf"] == "cuda"
     assert any("ran on the CPU" in warning for warning in report["warnings"])
 
@@ -393,18 +393,18 @@ def test_a_script_that_gives_nothing(tmp_path: Path, name: str, text: str, statu
     done = run(write(tmp_path, text))
     assert done.returncode == status, name
     assert expected in done.stderr
-    assert done.stderr.count("ridgeline: ") <= 2
+    assert done.stderr.count("ridgeline: ") <= 3
 
 
 def test_a_wrong_command_line(tmp_path: Path) -> None:
     script = write(tmp_path, "open('ran', 'w')")
     for arguments, expected in [
-        ((), "name a training script"),
+        ((), "a training script"),
         (("missing.py",), "There is no file missing.py"),
         (("--format", "json", str(script)), "--output"),
         (("--", "no-such-command"), "no-such-command"),
     ]:
-        done = ridgeline("run", *arguments)
+        done = ridgeline("profile", *arguments)
         assert done.returncode == 2, (arguments, done.stderr)
         assert expected in done.stderr
     assert not (tmp_path / "ran").exists()

@@ -1,4 +1,4 @@
-"""Scripts that compile run under `ridgeline run` as they run alone: the same graphs, losses, weights, random state.
+"""Scripts that compile run under `ridgeline profile` as they run alone: the same graphs, losses, weights, random state.
 An entry point whose compilation does not settle says so."""
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ MODEL_IN_COMPILED_CODE = """
 
 def test_compiled_functions_that_compile_again_are_not_changed(tmp_path: Path) -> None:
     environment = {**SINGLE, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "inductor")}
-    options = ("--step-boundary", "optimizer", "--steps", "3", "--time-budget", "0.1", "--python", sys.executable)
-    recorded = ridgeline("run", *options, SCRIPT, STEPS, **environment)
+    options = ("--step-boundary", "optimizer", "--steps", "3", "--seconds", "0.1", "--python", sys.executable)
+    recorded = ridgeline("profile", *options, SCRIPT, STEPS, **environment)
     assert recorded.returncode == 0, recorded.stderr
     assert "peak memory" in recorded.stderr
     alone = subprocess.run(
@@ -48,7 +48,7 @@ def test_compiled_functions_that_compile_again_are_not_changed(tmp_path: Path) -
 
 
 def test_the_weights_of_a_model_that_only_compiled_code_calls_are_known(tmp_path: Path) -> None:
-    report = report_of(write(tmp_path, MODEL_IN_COMPILED_CODE), options=("--steps", "3", "--time-budget", "0.1"))
+    report = report_of(write(tmp_path, MODEL_IN_COMPILED_CODE), options=("--steps", "3", "--seconds", "0.1"))
     assert report["memory"]["byCategory"]["weights"] == 4 * (8 * 4 + 4)
 
 
@@ -82,5 +82,5 @@ def iteration_provider(model):
 def test_an_entry_point_that_compiles_in_every_step_has_not_settled(tmp_path: Path) -> None:
     entry = tmp_path / "entry.py"
     entry.write_text(ENTRY)
-    report = profile(entry, "--time-budget", "0.1", "--batch-sizes", "4")
+    report = profile(entry, "--seconds", "0.1", "--batch-sizes", "4")
     assert any(text.startswith("torch.compile had not settled after 20 steps") for text in report["warnings"])

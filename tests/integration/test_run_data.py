@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from training_scripts import report_of, write
 
-STOP = ("--stop", "--time-budget", "1")
+STOP = ("--stop", "--seconds", "1")
 
 LOADS = """
 import time

@@ -23,7 +23,7 @@ def test_out_of_memory_at_another_batch_size_is_an_observation(tmp_path: Path) -
             "return (torch.randn(batch_size, 256 if batch_size < 1000 else 1 << 40),)",
         )
     )
-    report = profile(entry, "--time-budget", "0.2", "--batch-sizes", "64,128,1000")
+    report = profile(entry, "--seconds", "0.2", "--batch-sizes", "64,128,1000")
     assert [(s["batchSize"], s["kind"]) for s in report["skipped"]] == [(1000, "out-of-memory")]
     assert [s["batchSize"] for s in report["models"]["time"]["samples"]] == [64, 128, 256]
 
@@ -36,7 +36,7 @@ def test_a_memory_limit_is_kept(tmp_path: Path) -> None:
             "return (torch.randn(batch_size, 256 if batch_size < 300 else 1 << 20),)",
         )
     )
-    report = profile(entry, "--time-budget", "2", "--memory-limit", "1GiB")
+    report = profile(entry, "--seconds", "2", "--memory-limit", "1GiB")
     assert {(s["batchSize"], s["kind"]) for s in report["skipped"]} == {(512, "out-of-memory"), (384, "out-of-memory")}
     assert [s["batchSize"] for s in report["models"]["memory"]["samples"]] == [128, 192, 256]  # those recorded
     timed = {s["batchSize"] for s in report["models"]["time"]["samples"]}  # others, too, where there is time left
@@ -70,7 +70,7 @@ def iteration_provider(model):
 def test_a_batch_that_cannot_fit_is_left_for_one_that_does(inputs: int, tmp_path: Path) -> None:
     entry, log = tmp_path / "entry.py", tmp_path / "log"
     entry.write_text(HUGE.format(inputs=inputs, log=str(log)))
-    report = profile(entry, "--time-budget", "0.1", "--memory-limit", "2GiB")
+    report = profile(entry, "--seconds", "0.1", "--memory-limit", "2GiB")
     ran = [int(size) for size in log.read_text().split()]
     assert not {2_000_000, 1_000_000} & set(ran)  # the first of its halves needs 4 GiB
     assert ran[0] == 2  # small batch sizes tell
@@ -83,7 +83,7 @@ def test_a_batch_that_cannot_fit_is_left_for_one_that_does(inputs: int, tmp_path
 def test_another_batch_size_that_cannot_fit_is_not_run(tmp_path: Path) -> None:
     entry, log = tmp_path / "entry.py", tmp_path / "log"
     entry.write_text(HUGE.format(inputs=64, log=str(log)).replace("=2_000_000", "=64"))
-    report = profile(entry, "--time-budget", "0.1", "--memory-limit", "2GiB", "--batch-sizes", "64,128,2000000")
+    report = profile(entry, "--seconds", "0.1", "--memory-limit", "2GiB", "--batch-sizes", "64,128,2000000")
     assert "2000000\n" not in log.read_text()
     assert [(s["batchSize"], s["kind"]) for s in report["skipped"]] == [(2_000_000, "out-of-memory")]
     assert "was not run" in report["skipped"][0]["message"]
@@ -98,7 +98,7 @@ def test_a_process_that_ignores_sigterm_and_leaves_children_is_ended(tmp_path: P
     )
     mark = f"mark-{uuid.uuid4()}"
     for limit in ("8", "40"):  # a busy machine may need longer before the code runs
-        done = ridgeline("profile", entry, "--python", sys.executable, "--time-limit", limit, MARK=mark)
+        done = ridgeline("profile", entry, "--python", sys.executable, "--timeout", limit, MARK=mark)
         if "stuck" in done.stderr:
             break
     assert done.returncode == 1
@@ -161,7 +161,7 @@ def test_batch_sizes_that_fail_are_replaced(tmp_path: Path) -> None:
             "        assert 256 <= len(x) < 512, 'not this one'\n        optimizer.zero_grad()",
         )
     )
-    report = profile(entry, "--time-budget", "0.2")
+    report = profile(entry, "--seconds", "0.2")
     assert [s["batchSize"] for s in report["skipped"]] == [128, 512, 192, 64]
     assert [s["batchSize"] for s in report["models"]["time"]["samples"]] == [256, 257, 384]
 
@@ -171,7 +171,7 @@ def test_a_report_goes_into_a_pipe_and_does_not_replace_it(tmp_path: Path) -> No
     os.mkfifo(pipe)
     with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True) as reader:
         entry = ENTRIES / "layers" / "entry.py"
-        arguments = ("--time-budget", "0.1", "--batch-sizes", "64", "--output", pipe)
+        arguments = ("--seconds", "0.1", "--batch-sizes", "64", "--output", pipe)
         done = ridgeline("profile", entry, "--python", sys.executable, *arguments)
         assert done.returncode == 0, done.stderr
         assert reader.stdout is not None and "throughput" in reader.stdout.read()

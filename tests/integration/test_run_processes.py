@@ -6,7 +6,7 @@ from pathlib import Path
 
 from training_scripts import TRAIN, report_of, run, write
 
-STOP = ("--stop", "--time-budget", "1", "--steps", "3")
+STOP = ("--stop", "--seconds", "1", "--steps", "3")
 
 
 def test_a_process_that_is_forked_is_named(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_one_of_several_processes_trains(tmp_path: Path) -> None:
 def test_what_is_known_of_a_script_that_fails(tmp_path: Path) -> None:
     """It has been recorded, and not timed long enough."""
     text = TRAIN.replace("done += 1", "done += 1\n            if done == 60: raise ValueError('it ended here')")
-    done = run(write(tmp_path, text), options=("--steps", "3", "--time-budget", "60"))
+    done = run(write(tmp_path, text), options=("--steps", "3", "--seconds", "60"))
     assert done.returncode == 1
     assert "it ended here" in done.stderr
     assert "train.py · batch 32" in done.stderr

@@ -14,7 +14,7 @@ import torch
 from conftest import ROOT, ridgeline
 from training_scripts import SINGLE, TRAIN, report_of, run, write
 
-STOP = ("--stop", "--time-budget", "1", "--steps", "3")
+STOP = ("--stop", "--seconds", "1", "--steps", "3")
 AGENTS = Path(os.environ.get("RIDGELINE_CACHE") or Path.home() / ".cache" / "ridgeline") / "agents"
 
 
@@ -39,7 +39,7 @@ def test_other_batch_sizes_are_run_and_predicted(tmp_path: Path) -> None:
     script = write(tmp_path, TRAIN)
     file = tmp_path / "report.json"
     options = ("--batch-sizes", "16,64", "--format", "json", "--output", str(file), *STOP)
-    done = ridgeline("run", "--python", sys.executable, *options, script, "100000", **cache)
+    done = ridgeline("profile", "--python", sys.executable, *options, script, "100000", **cache)
     assert done.returncode == 0, done.stderr
     report = json.loads(file.read_text())
     assert report["skipped"] == []
@@ -55,7 +55,7 @@ def test_other_batch_sizes_are_run_and_predicted(tmp_path: Path) -> None:
     script.write_text(script.read_text() + "# changed\n")
     answer = ridgeline(*asked, **cache)
     assert answer.returncode != 0, "the profile is out of date, and a script is no entry point"
-    assert "ridgeline run" in answer.stderr
+    assert "ridgeline profile" in answer.stderr
 
 
 def test_accumulation_scales_each_batch(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from training_scripts import TRAIN, line, number_of, report_of, run, write
 
-STOP = ("--stop", "--time-budget", "1")
+STOP = ("--stop", "--seconds", "1")
 
 ACCUMULATION = """
 import torch

@@ -18,7 +18,7 @@ import pytest
 from conftest import BINARY, ENTRIES, ridgeline
 
 ENTRY = ENTRIES / "layers" / "entry.py"
-COMMON = ("--python", sys.executable, "--time-budget", "0.1", "--batch-sizes", "16,32", "--format", "json")
+COMMON = ("--python", sys.executable, "--seconds", "0.1", "--batch-sizes", "16,32", "--format", "json")
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ class Reports:
     def __call__(self, name: str) -> Report:
         if name not in self.made:
             entry = FOLDER / f"{name}.py"
-            self.made[name] = profile(entry, "--project-root", str(FOLDER), "--time-budget", "0.2")
+            self.made[name] = profile(entry, "--project-root", str(FOLDER), "--seconds", "0.2")
         return self.made[name]
 
 

@@ -22,7 +22,7 @@ def test_a_line_that_does_three_times_the_work_costs_three_times_as_much() -> No
     entry = ENTRIES / "known_costs" / "entry.py"
 
     def check() -> None:
-        report = profile(entry, "--time-budget", "3")
+        report = profile(entry, "--seconds", "3")
         once, three = (line_cost(report, entry, mark)["timeMs"] for mark in ("once", "three"))
         for part in ("forward", "backward", "self"):
             assert three[part] / once[part] == pytest.approx(3, rel=0.05), part
@@ -32,7 +32,7 @@ def test_a_line_that_does_three_times_the_work_costs_three_times_as_much() -> No
 
 def test_recursion_counts_once() -> None:
     entry = ENTRIES / "known_costs" / "entry.py"
-    report = profile(entry, "--time-budget", "1")
+    report = profile(entry, "--seconds", "1")
     level, recursion, down = (line_cost(report, entry, mark) for mark in ("level", "recursion", "down"))
     assert level["calls"] == 3
     assert recursion["calls"] == 3
@@ -49,7 +49,7 @@ def test_python_numpy_and_sleep_get_their_own_time(tmp_path: Path) -> None:
     times = tmp_path / "times"
 
     def check() -> None:
-        report = profile(entry, "--time-budget", "1", "--batch-sizes", "32", RIDGELINE_TEST_TIMES=str(times))
+        report = profile(entry, "--seconds", "1", "--batch-sizes", "32", RIDGELINE_TEST_TIMES=str(times))
         measured = [json.loads(line) for line in times.read_text().splitlines()]
         first = report["iteration"]["warmupIterations"]
         recorded = measured[first : first + 2 * report["closure"]["recordedIterations"]]
@@ -71,7 +71,7 @@ def layers_of(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def test_a_loop_over_layers_separates_its_layers() -> None:
     entry = ENTRIES / "layers" / "entry.py"
-    report = profile(entry, "--time-budget", "0.2")
+    report = profile(entry, "--seconds", "0.2")
     layers = layers_of(report)
     assert sorted(layers) == ["layers.0", "layers.1", "layers.2"]
     assert all(node["calls"] == 1 for node in layers.values())
@@ -83,7 +83,7 @@ def test_layers_of_a_loop_get_their_own_times() -> None:
     entry = ENTRIES / "layers" / "entry.py"
 
     def check() -> None:
-        report = profile(entry, "--time-budget", "1")
+        report = profile(entry, "--seconds", "1")
         layers = layers_of(report)
         assert layers["layers.1"]["timeMs"] > 2 * layers["layers.0"]["timeMs"]
         own = line_cost(report, entry, "layer")["timeMs"]["self"]
@@ -109,5 +109,5 @@ def test_nothing_is_written_beside_the_users_files(tmp_path: Path) -> None:
     entry.write_text((ENTRIES / "layers" / "entry.py").read_text())
     (tmp_path / "neighbour.py").write_text("VALUE = 1\n")
     entry.write_text("import neighbour\n" + entry.read_text())
-    profile(entry, "--time-budget", "0.2")
+    profile(entry, "--seconds", "0.2")
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["entry.py", "neighbour.py"]

@@ -58,14 +58,14 @@ def iteration_provider(model):
 
     return iteration
 """
-FAST = ("--python", sys.executable, "--time-budget", "0.3", "--batch-sizes", "8")
-BRIEF = ("--measure-time", "1", "--try-time", "0.5")
+FAST = ("--python", sys.executable, "--seconds", "0.3", "--batch-sizes", "8")
+BRIEF = ("--measure-seconds", "1", "--try-seconds", "0.5")
 
 
 @pytest.fixture(scope="session")
 def built_cache() -> Path:
     """The cache of all tests, once it has the agent."""
-    done = ridgeline("profile", ROOT / "examples/mlp/entry.py", "--python", sys.executable, "--time-budget", "0.1")
+    done = ridgeline("profile", ROOT / "examples/mlp/entry.py", "--python", sys.executable, "--seconds", "0.1")
     assert done.returncode == 0, done.stderr
     return Path(os.environ["RIDGELINE_CACHE"])
 
@@ -252,7 +252,7 @@ def test_operation_times_are_measured_listed_and_shared(entry: Path, tmp_path: P
     always = {"key", "device", "threads", "torch", "ns", "low", "high", "samples", "reason", "measuredAt", "source"}
     assert all(always <= set(time) <= always | {"kind", "flops", "bytes"} for time in times)
     assert any(time["kind"] == "matrix" and time["flops"] > 0 for time in times if "kind" in time)
-    device = ridgeline("device", "--seconds", "0.03")
+    device = ridgeline("machine", "measure", "--seconds", "0.03")
     assert device.returncode == 0
     bounded = json.loads(ridgeline("operations", "list", "--format", "json", "--most", "1000").stdout)
     attained = [time["attained"] for time in bounded if "attained" in time]

@@ -1,4 +1,4 @@
-"""`ridgeline what-if --cluster`: a job predicted from one process, with real torch."""
+"""`ridgeline job predict --cluster`: a job predicted from one process, with real torch."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def predict(tmp_path: Path, cluster: str, *options: str) -> tuple[int, str, str]
     entry, file = tmp_path / "entry.py", tmp_path / "cluster.toml"
     entry.write_text(ENTRY)
     file.write_text(cluster)
-    quick = ("--python", sys.executable, "--batch-sizes", "16", "--time-budget", "0.5")
-    done = ridgeline("what-if", entry, "--cluster", file, *quick, *options)
+    quick = ("--python", sys.executable, "--batch-sizes", "16", "--seconds", "0.5")
+    done = ridgeline("job", "predict", entry, "--cluster", file, *quick, *options)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -210,9 +210,3 @@ def test_a_wrong_file_is_refused_before_anything_runs(tmp_path: Path) -> None:
     assert code == 2
     assert 'cluster.toml:14:12: "bandwith" is no key of this table' in errors
     assert "Starting" not in errors
-
-
-def test_what_does_not_go_together(tmp_path: Path) -> None:
-    code, _, errors = predict(tmp_path, CLUSTER, "--try")
-    assert code == 2
-    assert "--cluster predicts the step as it is" in errors

@@ -1,4 +1,4 @@
-"""Training scripts and how the tests of `ridgeline run` run them."""
+"""Training scripts and how the tests of `ridgeline profile` run them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def write(folder: Path, text: str, name: str = "train.py") -> Path:
 
 
 def run(script: Path, *arguments: str, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    return ridgeline("run", "--python", sys.executable, *options, script, *arguments, **SINGLE)
+    return ridgeline("profile", "--python", sys.executable, *options, script, *arguments, **SINGLE)
 
 
 def report_of(script: Path, *arguments: str, options: tuple[str, ...] = ()) -> dict[str, Any]:

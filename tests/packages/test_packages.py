@@ -13,7 +13,7 @@ from pathlib import Path
 
 from conftest import BINARY, ROOT, only, pack, run
 
-SHORT = ("--time-budget", "0.1", "--batch-sizes", "2,4")
+SHORT = ("--seconds", "0.1", "--batch-sizes", "2,4")
 
 
 def files(folder: Path) -> set[Path]:

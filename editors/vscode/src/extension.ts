@@ -116,7 +116,7 @@ export async function deactivate(): Promise<void> {
   await daemon?.stop();
 }
 
-/** The table of `ridgeline predict --on-device`, as a text file. */
+/** The table of `ridgeline devices --on`, as a text file. */
 async function compareDevices(profiles: Profiles): Promise<void> {
   const entry = profiles.entry ?? vscode.window.activeTextEditor?.document.uri;
   const typed = entry && await vscode.window.showInputBox({

@@ -29,7 +29,7 @@ export class Jobs implements vscode.Disposable {
     }
   }
 
-  /** The text of `ridgeline job`. */
+  /** The text of `ridgeline job show`. */
   async openReport(): Promise<void> {
     if (this.uri !== undefined) await vscode.commands.executeCommand('ridgeline.openJob', this.uri.toString());
   }
@@ -56,5 +56,5 @@ async function lastJob(): Promise<vscode.Uri | undefined> {
 }
 
 async function chosenJob(): Promise<vscode.Uri | undefined> {
-  return (await vscode.window.showOpenDialog({ title: 'Show Ranks of Job', filters: { 'Jobs of ridgeline run --job': [extension] } }))?.[0];
+  return (await vscode.window.showOpenDialog({ title: 'Show Ranks of Job', filters: { 'Jobs of ridgeline profile --job': [extension] } }))?.[0];
 }

@@ -132,7 +132,7 @@ export type FromView =
   | { type: 'applyChange'; change: string[] }
   /** Ends what goes on of the first two. */
   | { type: 'cancelWhatIf' }
-  /** The text of `ridgeline job`. */
+  /** The text of `ridgeline job show`. */
   | { type: 'openJobReport' }
   | { type: 'closeJob' }
   /** Shows the batch size in the code again. */

@@ -26,13 +26,13 @@ export class Reports implements vscode.Disposable {
     ];
   }
 
-  /** Runs `ridgeline import` on this machine; nothing of the trace is run. */
+  /** Runs `ridgeline report` on this machine; nothing of the trace is run. */
   async import(trace: vscode.Uri | undefined): Promise<void> {
     const file = trace ?? (await vscode.window.showOpenDialog({ title: 'Import Trace', filters: { 'Traces of torch.profiler, reports of Nsight Systems': ['json', 'gz', 'sqlite'] } }))?.[0];
     if (file === undefined) return;
     const name = vscode.workspace.asRelativePath(file);
     const root = vscode.workspace.getWorkspaceFolder(file)?.uri.fsPath;
-    const options = ['import', ...(root === undefined ? [] : ['--project-root', root]), '--', file.fsPath];
+    const options = ['report', ...(root === undefined ? [] : ['--project-root', root]), '--', file.fsPath];
     try {
       const text = await vscode.window.withProgress({ location: vscode.ProgressLocation.Notification, title: 'Ridgeline: importing a trace', cancellable: true },
         async (_progress, token) => output(await this.daemon.program(), options, token));

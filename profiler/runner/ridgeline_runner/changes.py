@@ -2,8 +2,8 @@
 
 A change is requested as `NAME` or `NAME:ARGUMENT`. It works on a step that is being built anew: on the models before
 the iteration provider sees them, on the optimizers that it constructs, on the inputs, and on the function that runs one
-iteration. What does not apply raises NotApplicable with the reason. server/step/changes/change_table.cpp describes the same
-changes for the user, in the same order.
+iteration. What does not apply raises NotApplicable with the reason. server/step/changes/change_table.cpp describes the
+same changes for the user, in the same order.
 """
 
 from __future__ import annotations

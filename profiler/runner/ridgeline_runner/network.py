@@ -1,9 +1,9 @@
 """Measures what messages between processes cost, by torch.distributed's send and receive over Gloo.
 
-`ridgeline network` runs this file. Rank 0 writes what was measured as one line of JSON, other ranks an empty object;
-progress goes to standard error. No clock is compared with another: the sender times each message with an answer of one
-byte. The latency of a direction is half of that time for a message of one byte, which cannot tell the directions apart.
-What a larger message takes beyond two latencies is its transfer.
+`ridgeline job network` runs this file. Rank 0 writes what was measured as one line of JSON, other ranks an empty
+object; progress goes to standard error. No clock is compared with another: the sender times each message with an answer
+of one byte. The latency of a direction is half of that time for a message of one byte, which cannot tell the directions
+apart. What a larger message takes beyond two latencies is its transfer.
 
 An all-reduce of all ranks is timed too, and the processor's time that it takes of a rank.
 """

@@ -1,8 +1,8 @@
 """A training script that runs as it is: its steps are found, some are recorded and some timed, and it goes on.
 
-The process joins the job of `ridgeline run` when it has imported torch. The allocator is observed from then on, so that
-every block of the model is known. step_boundary.py says where a step ends, and script_measurement.py what is done with
-each. Here is what is put around the script so that they learn of it.
+The process joins the job of `ridgeline profile` when it has imported torch. The allocator is observed from then on, so
+that every block of the model is known. step_boundary.py says where a step ends, and script_measurement.py what is done
+with each. Here is what is put around the script so that they learn of it.
 
 Nothing of the user's is changed but what these functions say, and nothing here may raise into the script.
 """

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 _MAX_FILES = 4096
 _MAX_PATH = 4096
-_RUNNER = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # with startup/, of `ridgeline run`
+_RUNNER = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # with startup/, of `ridgeline profile`
 
 _real_paths: dict[str, str] = {}  # of the modules of the warm parent: resolving them all takes some 40 ms
 

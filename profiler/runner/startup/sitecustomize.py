@@ -1,4 +1,4 @@
-"""Python imports this at the start of every process of a job that `ridgeline run` has started.
+"""Python imports this at the start of every process of a job that `ridgeline profile` has started.
 
 It only waits for torch: a process that never imports it pays for one look at each import. Then, and at any failure, the
 process goes on as if this file were not there; a `sitecustomize` of the user's, which this one hides, is run.

@@ -179,7 +179,8 @@ Observation recurrent_layers_idle(const Profile& profile) {
                  *busy < kBusy ? "longer batches of sequences, or attention in place of recurrence" : "");
 }
 
-constexpr const char* kNoBounds = "what operations attain is not known: measure with `ridgeline device`, profile again";
+constexpr const char* kNoBounds =
+    "what operations attain is not known: measure with `ridgeline machine measure`, profile again";
 
 /// FLOPs of matrices at the peaks of their types, over the time of the operations.
 std::optional<double> peak_share(const WorkCost& work) {
@@ -332,10 +333,10 @@ std::vector<Observation> observe(const Profile& profile, const Outlook& outlook)
       arithmetic_grows(profile),
       recurrent_layers_use_little(profile),
       long_lines_use_little(profile),
-      not_applicable("it compares devices; see `ridgeline predict --on-device`"),
+      not_applicable("it compares devices; see `ridgeline devices --on`"),
       activations_dominate(profile),
       filling_memory_brings_little(outlook),
-      not_applicable("one process has no network; see `ridgeline job` for ranks"),
+      not_applicable("one process has no network; see `ridgeline job show` for ranks"),
   };
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i].number = static_cast<int>(i) + 1;

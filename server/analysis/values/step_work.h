@@ -54,7 +54,7 @@ struct LineWork {
 /// Where the bounds come from.
 struct WorkDevice {
   std::string name;
-  bool measured = false;  ///< by `ridgeline device`; else the vendor's data sheet
+  bool measured = false;  ///< by `ridgeline machine measure`; else the vendor's data sheet
   int units = 0;          ///< threads, or multiprocessors, that the bounds are for
 };
 

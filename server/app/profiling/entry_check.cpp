@@ -51,6 +51,12 @@ std::optional<Misspelt> misspelt(const source::SourceTree& tree, const std::vect
 
 }  // namespace
 
+bool names_providers(const std::string& path) {
+  auto text = text_of(path);
+  const auto tree = text ? source::SourceTree::parse(std::move(*text)) : std::nullopt;
+  return tree.has_value() && source::find_entry_point(*tree).has_value();
+}
+
 base::Result<void, RunFailure> check_entry(const Target& target, std::optional<std::string> text) {
   if (!text.has_value()) {
     text = text_of(target.entry);
@@ -71,7 +77,7 @@ base::Result<void, RunFailure> check_entry(const Target& target, std::optional<s
   } else if (missing.size() == source::kProviderKinds) {
     message +=
         "Define these three functions in it, or in a new file that imports your model from it. "
-        "`ridgeline init` writes a first version of that file; `ridgeline run` records training steps of a "
+        "`ridgeline init` writes a first version of that file; `ridgeline profile` records training steps of a "
         "script as it is, without one.";
   } else {
     message.append("Define ").append(kCounts[missing.size()]).append(" in it, or import ");

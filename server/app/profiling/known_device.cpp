@@ -29,7 +29,7 @@ base::Result<operations::Device> read_device(const std::string& path) {
   std::string text(operations::kMaxDeviceFileBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!file.is_open() || file.bad()) {
-    return base::error(path + ": cannot be read; give a file that `ridgeline device --output` wrote");
+    return base::error(path + ": cannot be read; give a file that `ridgeline machine measure --output` wrote");
   }
   text.resize(static_cast<std::size_t>(file.gcount()));
   return operations::parse_device(text, path);

@@ -185,7 +185,7 @@ base::Result<NamedDevice> named_device(const std::string& name) {
       return NamedDevice{std::move(*sheet), "data sheet"};
     }
     return base::error("No device is called " + name + ". Name one of " + operations::data_sheet_names() +
-                       ", or a file that describes one (ridgeline device --help).");
+                       ", or a file that describes one, as `ridgeline machine show --format json` writes it.");
   }
   auto device = read_device(name);
   if (!device) {

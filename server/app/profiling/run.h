@@ -28,7 +28,7 @@ struct PlannedRun {
   std::optional<double> co2_g_per_kwh{};  ///< as in ProfileRequest
   ProjectSettings settings{};
   std::string settings_problem;                 ///< why there are none; mostly empty
-  std::optional<operations::Device> processor;  ///< as `ridgeline device` measured it; absent where it did not
+  std::optional<operations::Device> processor;  ///< as `ridgeline machine measure` measured it; absent where it did not
   std::string processor_problem;                ///< why what it measured cannot be read; mostly empty
   std::vector<KeptProgram> programs{};          ///< of one's own that were timed on this processor
   std::string programs_problem{};               ///< why these cannot be read; mostly empty
@@ -48,8 +48,8 @@ struct ProfileRun {
 /// Bytes that user code may have, of what is available now: the rest keeps the machine alive.
 std::uint64_t memory_for_user_code();
 
-/// Gives the plan what `ridgeline device` and `ridgeline kernel --of` measured of this processor, or why that cannot be
-/// read. Reads the cache folder.
+/// Gives the plan what `ridgeline machine measure` and `ridgeline kernel --of` measured of this processor, or why that
+/// cannot be read. Reads the cache folder.
 void add_processor(PlannedRun& plan, const std::string& cache);
 /// Takes the settings of the project of plan.spec.
 void take_settings(PlannedRun& plan);

@@ -33,7 +33,7 @@ class ClusterParser {
       add_machine(*table);
     }
     if (cluster_.machines.empty()) {
-      throw FileProblem{name_ + ": there is no [[machine]]; see `ridgeline network --help`"};
+      throw FileProblem{name_ + ": there is no [[machine]]; see `ridgeline job network --help`"};
     }
     for (const toml::table* table : tables(document, "link")) {
       add_link(*table);
@@ -263,7 +263,8 @@ const Link* find_link(const Cluster& cluster, const std::string& from, const std
 }
 
 base::Error missing(const std::string& what) {
-  return base::error("the cluster's file has no link " + what + ": add it as a [[link]], or run `ridgeline network`");
+  return base::error("the cluster's file has no link " + what +
+                     ": add it as a [[link]], or run `ridgeline job network`");
 }
 
 }  // namespace

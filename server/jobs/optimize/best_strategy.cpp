@@ -463,7 +463,7 @@ base::Result<BestStrategy> best_strategy(const RecordedJob& job, const StrategyS
   if (!recorded[CollectiveKind::kAllReduce].is_split) {
     return base::error(
         "its all-reduces have one size or were all on their way at once, which does not tell their latency from their "
-        "transfer: name what `ridgeline network` measured with --network, or record the job with another "
+        "transfer: name what `ridgeline job network` measured with --network, or record the job with another "
         "bucket_cap_mb");
   }
   return Search(job, space).run(go_on);

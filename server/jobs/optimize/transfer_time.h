@@ -22,7 +22,7 @@ enum class Unsplit : std::uint8_t { kTransfer, kLatency };
 /// the network, and count together. Of all-reduces, RecordedJob::measured_all_reduce where it is known.
 std::map<CollectiveKind, TransferTime> transfer_times(const RecordedJob& job, Unsplit unsplit);
 
-/// The same of what `ridgeline network` measured of all-reduces; nothing where their sizes do not tell it.
+/// The same of what `ridgeline job network` measured of all-reduces; nothing where their sizes do not tell it.
 std::optional<TransferTime> measured_time(std::span<const AllReduceTime> all_reduces);
 
 }  // namespace ridgeline::jobs

@@ -118,7 +118,7 @@ base::Result<Job> parse_job(const std::string& bytes) {
     std::memcpy(&start, bytes.data(), sizeof(start));
   }
   if (std::string_view(start.magic, sizeof(start.magic)) != kMagic) {
-    return base::error("It is not the file of a job. `ridgeline run --job FILE` writes one.");
+    return base::error("It is not the file of a job. `ridgeline profile --job FILE` writes one.");
   }
   if (start.version != kJobVersion) {
     return base::error(fmt::format("It has version {}, and this ridgeline reads version {}. Record the job again.",

@@ -150,7 +150,7 @@ double bandwidth_gbit_s(const MeasuredLink& link) {
 }
 
 std::string network_toml(const MeasuredNetwork& network) {
-  std::string text = "# Measured by `ridgeline network`, with send and recv of torch.distributed over Gloo.\n";
+  std::string text = "# Measured by `ridgeline job network`, with send and recv of torch.distributed over Gloo.\n";
   for (const MeasuredMachine& machine : network.machines) {
     text += fmt::format("\n[[machine]]\nname = {}\ndevices = {}\ncores = {}\n", quoted(machine.name), machine.devices,
                         machine.cores);

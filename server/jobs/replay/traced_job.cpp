@@ -85,7 +85,8 @@ class RecordMaker {
     }
     if (trace_.traced.collectives.empty()) {
       return wrong(
-          trace_, "has no kernels of NCCL or RCCL; of ranks on CPUs, `ridgeline run --job` records who waits for whom");
+          trace_,
+          "has no kernels of NCCL or RCCL; of ranks on CPUs, `ridgeline profile --job` records who waits for whom");
     }
     return std::nullopt;
   }

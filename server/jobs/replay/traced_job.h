@@ -1,4 +1,4 @@
-// A job of which each rank was recorded by torch.profiler on a device: its ranks as `ridgeline run --job` has them.
+// A job of which each rank was recorded by torch.profiler on a device: its ranks as `ridgeline profile --job` has them.
 #pragma once
 
 #include <cstdint>

@@ -1,314 +1,54 @@
 #include "operations/device/data_sheet_table.h"
 
+#include <nlohmann/json.hpp>
+
+#include "operations/device/embedded_files.h"
+
 namespace ridgeline::operations {
 
 namespace {
 
-using enum Document;
+using nlohmann::json;
 
-// Clocks are the highest that drivers allow. GeForce cards of other makers may go beyond the reference card, whose
-// figures stand here. GeForce, and A10G, compute tf32 at float32's rate. A GeForce adds half as fast in float32 as in
-// float16; torch adds in float32.
-constexpr std::array kSheets = {
-    // FP32 5.7 at 1114 MHz; NVIDIA's data sheet says 5.5, for 1063 MHz.
-    Sheet{.name = "P4",
-          .units = {20, {kTechPowerUp, kDeviceQuery}},
-          .boost_mhz = {1114, {kTechPowerUp, kDeviceQuery}},
-          .float32 = {5.7, {kTechPowerUp, kNeuSight}},
-          .shared_kib = {96, {kCudaGuide, kKokkos}},
-          .l2_mib = {2, {kTechPowerUp, kNeuSight}},
-          .memory_gb = {8, {kTechPowerUp, kNeuSight}},
-          .memory_gb_per_s = {192, {kTechPowerUp, kNeuSight}},
-          .power_w = {75, {kTechPowerUp, kAllDbin}}},
-    // FP32 9.5 at 1329 MHz; NVIDIA says 9.3, for 1303 MHz, as it does the 18.7 of FP16.
-    Sheet{.name = "P100-PCIE",
-          .units = {56, {kDeviceQuery, kNeuSight}},
-          .boost_mhz = {1329, {kDeviceQuery, kTechPowerUp}},
-          .float32 = {9.52, {kTechPowerUp, kNeuSight}},
-          .float16 = {18.7, {kFullStack, kTech4Gamers}},
-          .shared_kib = {64, {kVoltaPaper, kCudaGuide}},
-          .l2_mib = {4, {kTechPowerUp, kNeuSight}},
-          .memory_gb = {16, {kMicroway, kNeuSight}},
-          .memory_gb_per_s = {732, {kMicroway, kNeuSight}},
-          .power_w = {250, {kTechPowerUp, kTech4Gamers}}},
-    Sheet{.name = "P100",
-          .units = {56, {kVoltaPaper, kTechPowerUp}},
-          .boost_mhz = {1480, {kVoltaPaper, kTechPowerUp}},
-          .float32 = {10.6, {kVoltaPaper, kTechPowerUp}},
-          .float16 = {21.2, {kTechPowerUp, kTech4Gamers}},
-          .shared_kib = {64, {kVoltaPaper, kCudaGuide}},
-          .l2_mib = {4, {kVoltaPaper, kTechPowerUp}},
-          .memory_gb = {16, {kVoltaPaper, kTechPowerUp}},
-          .memory_gb_per_s = {732, {kTechPowerUp, kTech4Gamers}},
-          .power_w = {300, {kNvidiaSmi, kSysrqmts}}},
-    Sheet{.name = "T4",
-          .units = {40, {kTechPowerUp, kNeuSight}},
-          .boost_mhz = {1590, {kTechPowerUp, kNeuSight}},
-          .float32 = {8.1, {kLightning, kTechPowerUp}},
-          .float16 = {65, {kLightning, kTechPowerUp}},
-          .shared_kib = {64, {kTuringPaper, kOxiCuda}},
-          .l2_mib = {4, {kTechPowerUp, kNeuSight}},
-          .memory_gb = {16, {kTechPowerUp, kOvh}},
-          .memory_gb_per_s = {320, {kTechPowerUp, kNeuSight}},
-          .power_w = {70, {kTechPowerUp, kOvh}}},
-    // Power: TechPowerUp says 300.
-    Sheet{.name = "V100-PCIE",
-          .units = {80, {kDeviceQuery, kNeuSight}},
-          .boost_mhz = {1380, {kDeviceQuery, kTechPowerUp}},
-          .float32 = {14, {kLightning, kNeuSight}},
-          .float16 = {112, {kLightning, kOvh}},
-          .shared_kib = {96, {kVoltaPaper, kUltrasonics}},
-          .l2_mib = {6, {kTechPowerUp, kNeuSight}},
-          .memory_gb = {16, {kTechPowerUp, kDeviceQuery}},
-          .memory_gb_per_s = {900, {kNeuSight, kOvh}},
-          .power_w = {250, {kNvidiaSmi, kHardwareUpgrade}}},
-    Sheet{.name = "V100-PCIE-32GB",
-          .units = {80, {kDeviceQuery, kNeuSight}},
-          .boost_mhz = {1380, {kDeviceQuery, kTechPowerUp}},
-          .float32 = {14, {kLightning, kNeuSight}},
-          .float16 = {112, {kLightning, kOvh}},
-          .shared_kib = {96, {kVoltaPaper, kUltrasonics}},
-          .l2_mib = {6, {kTechPowerUp, kNeuSight}},
-          .memory_gb = {32, {kNeuSight, kOvh}},
-          .memory_gb_per_s = {900, {kNeuSight, kOvh}},
-          .power_w = {250, {kNvidiaSmi, kHmcTech}}},
-    Sheet{.name = "V100",
-          .units = {80, {kVoltaPaper, kDeviceQuery}},
-          .boost_mhz = {1530, {kA100Paper, kDeviceQuery}},
-          .float32 = {15.7, {kLightning, kOvh}},
-          .float16 = {125, {kA100Paper, kLightning}},
-          .shared_kib = {96, {kVoltaPaper, kUltrasonics}},
-          .l2_mib = {6, {kVoltaPaper, kDeviceQuery}},
-          .memory_gb = {16, {kVoltaPaper, kOvh}},
-          .memory_gb_per_s = {900, {kOvh, kUltrasonics}},
-          .power_w = {300, {kNvidiaSmi, kHardwareUpgrade}}},
-    Sheet{.name = "V100-SXM2-32GB",
-          .units = {80, {kVoltaPaper, kDeviceQuery}},
-          .boost_mhz = {1530, {kA100Paper, kDeviceQuery}},
-          .float32 = {15.7, {kLightning, kOvh}},
-          .float16 = {125, {kA100Paper, kLightning}},
-          .shared_kib = {96, {kVoltaPaper, kUltrasonics}},
-          .l2_mib = {6, {kVoltaPaper, kDeviceQuery}},
-          .memory_gb = {32, {kDeviceQuery, kOvh}},
-          .memory_gb_per_s = {900, {kOvh, kUltrasonics}},
-          .power_w = {300, {kGpuCatalog, kNvidiaSmi}}},
-    Sheet{.name = "RTX 2080 Ti",  // float16: the Turing paper says 53.8, and no other document
-          .units = {68, {kTuringPaper, kDeviceQuery}},
-          .boost_mhz = {1545, {kTuringPaper, kDeviceQuery}},
-          .float32 = {13.45, {kTechPowerUp, kTuringPaper}},
-          .shared_kib = {64, {kTuringPaper, kOxiCuda}},
-          .l2_mib = {5.5, {kTuringPaper, kDeviceQuery}},
-          .memory_gb = {11, {kTuringPaper, kTechPowerUp}},
-          .memory_gb_per_s = {616, {kTechPowerUp, kDeviceQuery}}},
-    Sheet{.name = "A10",
-          .units = {72, {kTechPowerUp, kDeviceQuery}},
-          .boost_mhz = {1695, {kTechPowerUp, kDeviceQuery}},
-          .float32 = {31.2, {kTechPowerUp, kOvh}},
-          .tf32 = {62.5, {kA10Sheet, kOvh}},
-          .float16 = {125, {kA10Sheet, kLlmProf}},
-          .bfloat16 = {125, {kA10Sheet, kOvh}},
-          .shared_kib = {100, {kCudaGuide, kOxiCuda}},
-          .l2_mib = {6, {kTechPowerUp, kDeviceQuery}},
-          .memory_gb = {24, {kTechPowerUp, kOvh}},
-          .memory_gb_per_s = {600, {kTechPowerUp, kOvh}}},
-    // No float16 and bfloat16: 70 (Full Stack Deep Learning) or 125 (Lightning, which has the A10's figures). No power:
-    // 150 W (as of A10) or 300 W (nvidia-smi).
-    Sheet{.name = "A10G",
-          .units = {80, {kTorchProperties, kFullStack}},
-          .boost_mhz = {1710, {kClockLogs, kFullStack}},
-          .float32 = {35, {kFullStack, kClockLogs}},
-          .shared_kib = {100, {kCudaGuide, kOxiCuda}},
-          .l2_mib = {6, {kTorchProperties, kGa102Paper}},
-          .memory_gb = {24, {kBaseten, kTorchProperties}},
-          .memory_gb_per_s = {600, {kBaseten, kTechPowerUp}}},
-    Sheet{.name = "A100-PCIE-40GB",
-          .units = {108, {kTechPowerUp, kDeviceQuery}},
-          .boost_mhz = {1410, {kTechPowerUp, kDeviceQuery}},
-          .float32 = {19.5, {kLightning, kTechPowerUp}},
-          .tf32 = {156, {kA100Paper, kOvh}},
-          .float16 = {312, {kA100Paper, kOvh}},
-          .bfloat16 = {312, {kA100Paper, kOvh}},
-          .shared_kib = {164, {kCudaGuide, kUltrasonics}},
-          .l2_mib = {40, {kTechPowerUp, kThunder}},
-          .memory_gb = {40, {kTechPowerUp, kThunder}},
-          .memory_gb_per_s = {1555, {kTechPowerUp, kThunder}},
-          .power_w = {250, {kTechPowerUp, kThunder}}},
-    Sheet{.name = "A100",
-          .units = {108, {kLockwood, kDeviceQuery}},
-          .boost_mhz = {1410, {kA100Paper, kDeviceQuery}},
-          .float32 = {19.5, {kLightning, kTechPowerUp}},
-          .tf32 = {156, {kA100Paper, kLockwood}},
-          .float16 = {312, {kA100Paper, kLightning}},
-          .bfloat16 = {312, {kA100Paper, kLightning}},
-          .shared_kib = {164, {kCudaGuide, kUltrasonics}},
-          .l2_mib = {40, {kTechPowerUp, kDeviceQuery}},
-          .memory_gb = {40, {kTechPowerUp, kLockwood}},
-          .memory_gb_per_s = {1555, {kTechPowerUp, kLockwood}},
-          .power_w = {400, {kTechPowerUp, kLockwood}}},
-    Sheet{.name = "A100-SXM4-80GB",
-          .units = {108, {kLockwood, kOvh}},
-          .boost_mhz = {1410, {kA100Paper, kThunder}},
-          .float32 = {19.5, {kLightning, kLockwood}},
-          .tf32 = {156, {kA100Paper, kLockwood}},
-          .float16 = {312, {kA100Paper, kLightning}},
-          .bfloat16 = {312, {kA100Paper, kLightning}},
-          .shared_kib = {164, {kCudaGuide, kUltrasonics}},
-          .l2_mib = {40, {kThunder, kUltrasonics}},
-          .memory_gb = {80, {kLockwood, kThunder}},
-          .memory_gb_per_s = {2039, {kInductor, kThunder}},
-          .power_w = {400, {kOvh, kThunder}}},
-    Sheet{.name = "A100 80GB PCIe",
-          .units = {108, {kDeviceQuery, kOvh}},
-          .boost_mhz = {1410, {kDeviceQuery, kThunder}},
-          .float32 = {19.5, {kLightning, kOvh}},
-          .tf32 = {156, {kA100Paper, kOvh}},
-          .float16 = {312, {kA100Paper, kOvh}},
-          .bfloat16 = {312, {kA100Paper, kOvh}},
-          .shared_kib = {164, {kCudaGuide, kUltrasonics}},
-          .l2_mib = {40, {kThunder, kUltrasonics}},
-          .memory_gb = {80, {kDeviceQuery, kThunder}},
-          .memory_gb_per_s = {1935, {kOvh, kThunder}},
-          .power_w = {300, {kOvh, kThunder}}},
-    // No float16 and bfloat16: the GA102 paper says 71, and users have measured 76.
-    Sheet{.name = "RTX 3090",
-          .units = {82, {kGa102Paper, kDeviceQuery}},
-          .boost_mhz = {1695, {kGa102Paper, kDeviceQuery}},
-          .float32 = {35.6, {kGa102Paper, kTomsHardware}},
-          .shared_kib = {100, {kCudaGuide, kOxiCuda}},
-          .l2_mib = {6, {kGa102Paper, kTomsHardware}},
-          .memory_gb = {24, {kTomsHardware, kAllDbin}},
-          .memory_gb_per_s = {936, {kGa102Paper, kTomsHardware}},
-          .power_w = {350, {kTomsHardware, kAllDbin}}},
-    // 58 units: TechPowerUp and NeuSight say 60, and yet 7424 cores, 128 of which are a unit.
-    Sheet{.name = "L4",
-          .units = {58, {kDeviceQuery, kOvh}},
-          .boost_mhz = {2040, {kDeviceQuery, kTechPowerUp}},
-          .float32 = {30.3, {kOvh, kTechPowerUp}},
-          .tf32 = {60, {kOvh, kInductor}},
-          .float16 = {121, {kOvh, kInductor}},
-          .bfloat16 = {121, {kOvh, kInductor}},
-          .shared_kib = {100, {kCudaGuide, kOxiCuda}},
-          .l2_mib = {48, {kDeviceQuery, kTechPowerUp}},
-          .memory_gb = {24, {kTechPowerUp, kOvh}},
-          .memory_gb_per_s = {300, {kTechPowerUp, kOvh}},
-          .power_w = {72, {kTechPowerUp, kOvh}}},
-    // Float16: half of the 733 with sparsity; the data sheet also says 362. Power: TechPowerUp says 300.
-    Sheet{.name = "L40S",
-          .units = {142, {kDeviceQuery, kTorchProperties}},
-          .boost_mhz = {2520, {kDeviceQuery, kHmcTech}},
-          .float32 = {91.6, {kOvh, kHmcTech}},
-          .tf32 = {183, {kOvh, kHmcTech}},
-          .float16 = {366, {kOvh, kHmcTech}},
-          .bfloat16 = {366, {kOvh, kHmcTech}},
-          .shared_kib = {100, {kCudaGuide, kOxiCuda}},
-          .l2_mib = {96, {kDeviceQuery, kAdaPaper}},
-          .memory_gb = {48, {kOvh, kMlEngineering}},
-          .memory_gb_per_s = {864, {kOvh, kLlmRoofline}},
-          .power_w = {350, {kNvidiaSmi, kL40sSheet}}},
-    Sheet{.name = "RTX 4090",
-          .units = {128, {kAdaPaper, kTorchProperties}},
-          .boost_mhz = {2520, {kAdaPaper, kTechPowerUp}},
-          .float32 = {82.6, {kAdaPaper, kTechPowerUp}},
-          .float16 = {165.2, {kAdaPaper, kWareDb}},
-          .bfloat16 = {165.2, {kAdaPaper, kWareDb}},
-          .shared_kib = {100, {kCudaGuide, kOxiCuda}},
-          .l2_mib = {72, {kAdaPaper, kTorchProperties}},
-          .memory_gb = {24, {kTechPowerUp, kWareDb}},
-          .memory_gb_per_s = {1008, {kAdaPaper, kWareDb}},
-          .power_w = {450, {kTechPowerUp, kTomsHardware}}},
-    // Float32 is stated for 1980 MHz, matrices on tensor cores for 1830 MHz.
-    Sheet{.name = "H100",
-          .units = {132, {kDeviceQuery, kHpcTech}},
-          .boost_mhz = {1980, {kDeviceQuery, kNeuSight}},
-          .float32 = {66.9, {kLockwood, kNeuSight}},
-          .tf32 = {494.7, {kLockwood, kHpcTech}},
-          .float16 = {989.4, {kLockwood, kHpcTech}},
-          .bfloat16 = {989.4, {kLockwood, kHpcTech}},
-          .shared_kib = {228, {kHpcTech, kUltrasonics}},
-          .l2_mib = {50, {kDeviceQuery, kHpcTech}},
-          .memory_gb = {80, {kHpcTech, kNeuSight}},
-          .memory_gb_per_s = {3350, {kHpcTech, kLockwood}},
-          .power_w = {700, {kHpcTech, kLockwood}}},
-    // Matrices on tensor cores for 1620 MHz.
-    Sheet{.name = "H100 PCIe",
-          .units = {114, {kHpcTech, kTorchProperties}},
-          .boost_mhz = {1755, {kHmcTech, kDeviceQuery}},
-          .float32 = {51.2, {kHmcTech, kOvh}},
-          .tf32 = {378, {kHpcTech, kOvh}},
-          .float16 = {756.5, {kHpcTech, kLightning}},
-          .bfloat16 = {756.5, {kHpcTech, kLightning}},
-          .shared_kib = {228, {kHpcTech, kUltrasonics}},
-          .l2_mib = {50, {kHpcTech, kUltrasonics}},
-          .memory_gb = {80, {kHpcTech, kHmcTech}},
-          .memory_gb_per_s = {2039, {kDeviceQuery, kOvh}},
-          .power_w = {350, {kHpcTech, kHmcTech}}},
-    // L2: all of the die's, as torch reports; others repeat the 50 MB of H100.
-    Sheet{.name = "H200",
-          .units = {132, {kTorchProperties, kHmcTech}},
-          .boost_mhz = {1980, {kHmcTech, kClockLogs}},
-          .float32 = {66.9, {kHmcTech, kLockwood}},
-          .tf32 = {494.7, {kLockwood, kHpcTech}},
-          .float16 = {989.4, {kTorchtitan, kLlmRoofline}},
-          .bfloat16 = {989.4, {kTorchtitan, kLlmRoofline}},
-          .shared_kib = {228, {kHpcTech, kUltrasonics}},
-          .l2_mib = {60, {kTorchProperties, kHopperPaper}},
-          .memory_gb = {141, {kMlEngineering, kHmcTech}},
-          .memory_gb_per_s = {4800, {kMlEngineering, kLlmRoofline}},
-          .power_w = {700, {kGeektopia, kHmcTech}}},
-    // Bandwidth and memory: NVIDIA first announced 8000 GB/s and 192 GB. The data sheet rounds TF32 to 1100.
-    Sheet{.name = "B200",
-          .units = {148, {kTorchProperties, kHmcTech}},
-          .boost_mhz = {1965, {kClockLogs, kHmcTech}},
-          .float32 = {75, {kBlackwellSheet, kHmcTech}},
-          .tf32 = {1125, {kBlackwellSheet, kHmcTech}},
-          .float16 = {2250, {kBlackwellSheet, kTorchtitan}},
-          .bfloat16 = {2250, {kBlackwellSheet, kTorchtitan}},
-          .shared_kib = {228, {kTorchAo, kCudaGuide}},
-          .l2_mib = {126.5, {kTorchProperties, kTorchAo}},
-          .memory_gb = {180, {kBlackwellSheet, kTorchAo}},
-          .memory_gb_per_s = {7700, {kBlackwellSheet, kTorchAo}},
-          .power_w = {1000, {kBlackwellSheet, kHmcTech}}},
-    // L2: NeuSight says 16, which is MI250's with two dies.
-    Sheet{.name = "MI210",
-          .amd = true,
-          .units = {104, {kAnandTech, kNeuSight}},
-          .boost_mhz = {1700, {kAnandTech, kNeuSight}},
-          .float32 = {45.3, {kAnandTech, kInductor}},
-          .float16 = {181, {kAnandTech, kInductor}},
-          .bfloat16 = {181, {kInductor, kHmcTech}},
-          .l2_mib = {8, {kLlmCompass, kTorchProperties}},
-          .memory_gb = {64, {kAnandTech, kNeuSight}},
-          .memory_gb_per_s = {1638, {kAnandTech, kNeuSight}},
-          .power_w = {300, {kAnandTech, kHmcTech}}},
-    // One of its two dies, which is a device of torch's: half of what AMD states of the module, whose power is 560 W.
-    Sheet{.name = "MI250X",
-          .amd = true,
-          .units = {110, {kLumi, kTorchProperties}},
-          .boost_mhz = {1700, {kZexron, kKomputerSwiat}},
-          .float32 = {47.9, {kZexron, kKomputerSwiat}},
-          .float16 = {191.5, {kZexron, kTorchtitan}},
-          .bfloat16 = {191.5, {kZexron, kTorchtitan}},
-          .l2_mib = {8, {kLlmCompass, kTorchProperties}},
-          .memory_gb = {64, {kLumi, kTorchProperties}},
-          .memory_gb_per_s = {1638, {kMlEngineering, kNeuSight}}},
-    Sheet{.name = "MI300X",
-          .amd = true,
-          .units = {304, {kRocmMi300, kTorchProperties}},
-          .boost_mhz = {2100, {kCdna3Paper, kXla}},
-          .float32 = {163.4, {kInductor, kCdna3Paper}},
-          .tf32 = {653.7, {kInductor, kCdna3Paper}},
-          .float16 = {1307.4, {kInductor, kCdna3Paper}},
-          .bfloat16 = {1307.4, {kInductor, kCdna3Paper}},
-          .l2_mib = {4, {kRocmMi300, kRocmSpecs}},
-          .units_of_l2 = 38,
-          .last_cache_mib = {256, {kRocmSpecs, kServeTheHome}},
-          .memory_gb = {192, {kInductor, kMlEngineering}},
-          .memory_gb_per_s = {5300, {kInductor, kMlEngineering}},
-          .power_w = {750, {kMlPerf, kHuggingFace}}},
-};
+Cell cell_of(const json& sheet, const char* key) {
+  const auto found = sheet.find(key);
+  return found == sheet.end()
+             ? Cell{}
+             : Cell{found->at("value").get<double>(), found->at("documents").get<std::array<std::string, 2>>()};
+}
+
+Sheet sheet_of(const json& sheet) {
+  Sheet made;
+  made.name = sheet.at("name");
+  made.amd = sheet.at("vendor") == "AMD";
+  made.units = cell_of(sheet, "units");
+  made.boost_mhz = cell_of(sheet, "boostMHz");
+  made.float32 = cell_of(sheet, "float32TFlopPerS");
+  made.tf32 = cell_of(sheet, "tf32TFlopPerS");
+  made.float16 = cell_of(sheet, "float16TFlopPerS");
+  made.bfloat16 = cell_of(sheet, "bfloat16TFlopPerS");
+  made.shared_kib = cell_of(sheet, "sharedKiB");
+  made.l2_mib = cell_of(sheet, "l2MiB");
+  made.units_of_l2 = sheet.value("unitsOfL2", 0);
+  made.last_cache_mib = cell_of(sheet, "lastCacheMiB");
+  made.memory_gb = cell_of(sheet, "memoryGB");
+  made.memory_gb_per_s = cell_of(sheet, "memoryGBPerS");
+  made.power_w = cell_of(sheet, "powerW");
+  return made;
+}
 
 }  // namespace
 
-std::span<const Sheet> data_sheet_table() { return kSheets; }
+const std::vector<Sheet>& data_sheet_table() {
+  static const std::vector<Sheet> all = [] {
+    const json file = json::parse(embedded_files().front().content);
+    std::vector<Sheet> made;
+    for (const json& sheet : file.at("gpus")) {
+      made.push_back(sheet_of(sheet));
+    }
+    return made;
+  }();
+  return all;
+}
 
 }  // namespace ridgeline::operations

@@ -1,4 +1,5 @@
-// The description of a device as JSON: what `ridgeline device` measured, or what a user wrote from a data sheet.
+// The description of a device as JSON: what `ridgeline machine measure` measured, or what a user wrote from a data
+// sheet.
 #pragma once
 
 #include <string>

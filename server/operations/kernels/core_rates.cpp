@@ -13,7 +13,7 @@ const CoreRates::Level& CoreRates::holding(double bytes) const {
 
 base::Result<CoreRates> core_rates(const Device& device, int threads) {
   const Peak* peak = find_peak(device, "float32");
-  const std::string measure = "; measure this processor with `ridgeline device --measure`";
+  const std::string measure = "; measure this processor with `ridgeline machine measure`";
   if (device.kind != DeviceKind::kCpu) {
     return base::error(device.name + " is not a processor: kernels are made for processors only");
   }

@@ -25,7 +25,7 @@ constexpr double kGatherRows = 28;   // of a convolution's tile, that take as lo
 base::Error not_described(const Device& gpu) {
   return base::error(gpu.name +
                      " is not described well enough: float32's peak, the bandwidth of its memory and of shared memory "
-                     "are needed; `ridgeline device --sheet NAME` shows what is known");
+                     "are needed; `ridgeline machine show NAME` shows what is known");
 }
 
 const char* stage_name(TileStage stage) {

@@ -30,7 +30,7 @@ test('the ranks of a job are shown, with the slow one and its line', async (t) =
   const window = await ownWindow(t, { folder });
   window.write('ddp.py', script);
   const inside = (...names) => path.join(root, '.venv/bin', ...names);
-  execFileSync(path.join(root, 'build/bin/ridgeline'), ['run', '--python', inside('python'), '--steps', '24', '--time-budget', '0.3', '--job', 'slow.ridgeline-job', '--', inside('torchrun'), '--nproc-per-node', '2', '--standalone', 'ddp.py'],
+  execFileSync(path.join(root, 'build/bin/ridgeline'), ['profile', '--python', inside('python'), '--steps', '24', '--seconds', '0.3', '--job', 'slow.ridgeline-job', '--', inside('torchrun'), '--nproc-per-node', '2', '--standalone', 'ddp.py'],
     { cwd: folder, stdio: 'pipe', env: { ...process.env, OMP_NUM_THREADS: '1' } });
   await window.openFile('ddp.py');
   await window.command('Ridgeline: Show Ranks of Job');

@@ -23,7 +23,7 @@ from .world import Fault, World, adds_to
 FAULTS: list[Fault] = []
 fault = adds_to(FAULTS)
 
-QUICK = ("--python", sys.executable, "--time-budget", "0.1")
+QUICK = ("--python", sys.executable, "--seconds", "0.1")
 
 
 def environment_of(world: World, **more: str) -> dict[str, str]:
@@ -47,7 +47,7 @@ def run(
 
 @fault(
     "command",
-    "changes a file when `ridgeline run` runs it again",
+    "changes a file when `ridgeline profile` runs it again",
     "it ends before the change, which is named",
 )
 def changes_files(world: World, random: Random) -> None:
@@ -138,8 +138,10 @@ def odd_paths(world: World, random: Random) -> None:
         "import torch\nmodel = torch.nn.Linear(4, 4)\noptimizer = torch.optim.SGD(model.parameters())\n"
         "for _ in range(100000):\n    model(torch.ones(8, 4)).sum().backward()\n    optimizer.step()\n"
     )
-    options = ("--stop", "--time-budget", "0.1", "--python", sys.executable)
-    done = run(world, "run", *options, script, folder=folder / "elsewhere", RIDGELINE_CACHE=str(cache), PYTHONPATH="")
+    options = ("--stop", "--seconds", "0.1", "--python", sys.executable)
+    done = run(
+        world, "profile", *options, script, folder=folder / "elsewhere", RIDGELINE_CACHE=str(cache), PYTHONPATH=""
+    )
     assert done.returncode == 0, done.stderr
     assert "batch 8" in done.stderr
     shutil.rmtree(folder)
@@ -160,14 +162,14 @@ def no_growth(world: World, random: Random) -> None:
 
 @fault(
     "command",
-    "`ridgeline run` is killed",
+    "`ridgeline profile` is killed",
     "the command ends with it; the next one removes the folder that it left",
 )
 def killed_wrapper(world: World, random: Random) -> None:
     del random
     mark = f"mark-{uuid.uuid4()}"
     script = "import time; print('running', flush=True); time.sleep(600)"
-    command = [BINARY, "run", "--", sys.executable, "-c", script]
+    command = [BINARY, "profile", "--", sys.executable, "-c", script]
     environment = environment_of(world, MINE=mark)
     before = set(world.temporary.iterdir())
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as running:
@@ -178,6 +180,6 @@ def killed_wrapper(world: World, random: Random) -> None:
     recent = world.temporary / "ridgeline-abcdef"  # without a socket: not of a run
     recent.mkdir()
     os.utime(left, (1_700_000_000, 1_700_000_000))
-    assert run(world, "run", "--", "true").returncode == 0
+    assert run(world, "profile", "--", "true").returncode == 0
     assert set(world.temporary.iterdir()) - before == {recent}
     recent.rmdir()

@@ -183,7 +183,7 @@ def deep_trace(world: World, random: Random) -> None:
             event = {"ph": "X", "cat": kind, "name": name, "ts": level, "dur": 2 * (depth - level), "tid": 1}
             file.write(json.dumps(event | {"args": {"Python module id": level}}) + ",\n")
         file.write(json.dumps({"ph": "X", "cat": "cpu_op", "name": "aten::add", "ts": depth, "dur": 1, "tid": 1}) + "]")
-    command = [BINARY, "import", path]
+    command = [BINARY, "report", path]
     done = subprocess.run(command, capture_output=True, text=True, timeout=20 * PATIENCE)
     path.unlink()
     assert done.returncode == 0, (done.returncode, done.stderr[-2000:])

@@ -32,7 +32,7 @@ ROWS = {
 def settings_of(bad: Bad) -> dict[str, Any]:
     given = dict(zip(bad.options[::2], bad.options[1::2], strict=True))
     settings: dict[str, Any] = {"batchSizes": []} if bad.check else {}
-    if "--time-limit" in given:
+    if "--timeout" in given:
         settings["timeLimit"] = 6
     if "--memory-limit" in given:
         settings["memoryLimit"] = given["--memory-limit"]

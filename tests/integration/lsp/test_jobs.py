@@ -25,7 +25,7 @@ def test_a_rank_that_loads_its_data_slowly_is_named_at_its_line(tmp_path: Path, 
     done = run_job(script, 150, "--steps", "24", "--job", str(file), budget=1)
     assert done.returncode == 0, done.stderr
     line = number_of(script, "time.sleep(")
-    for told in (done.stderr, ridgeline("job", file).stdout):
+    for told in (done.stderr, ridgeline("job", "show", file).stdout):
         named = re.search(SLOWER, told)
         assert named and int(named[1]) == line, told[-2000:]
 

@@ -184,7 +184,7 @@ def test_a_failure_names_the_settings_of_the_editor(editor: Editor) -> None:
         "error"
     ]
     assert error["data"]["kind"] == "timeout"
-    assert "Raise the setting `timeLimit`" in error["message"] and "--time-limit" not in error["message"]
+    assert "Raise the setting `timeLimit`" in error["message"] and "--timeout" not in error["message"]
 
 
 def test_an_interpreter_without_torch_names_the_setting(editor: Editor) -> None:

@@ -122,7 +122,7 @@ def test_without_consent_nothing_runs(editor: Editor, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     stranger = copy_of_mlp(tmp_path / "other")
     runs = counting(stranger)
-    made = ridgeline("profile", stranger, "--python", sys.executable, "--batch-sizes", "16,32", "--time-budget", "1",
+    made = ridgeline("profile", stranger, "--python", sys.executable, "--batch-sizes", "16,32", "--seconds", "1",
                      **held(tmp_path))  # fmt: skip
     assert made.returncode == 0, made.stderr
     ran = count(runs)

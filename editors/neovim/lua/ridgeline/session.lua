@@ -414,7 +414,7 @@ function M.init(buffer)
   end)
 end
 
---- The table of `ridgeline predict --on-device`, as a file that the server opens. Each device as "a100", or "a100=1.10"
+--- The table of `ridgeline devices --on`, as a file that the server opens. Each device as "a100", or "a100=1.10"
 --- with its price an hour.
 function M.compare_devices(buffer, ...)
   local devices = { ... }
@@ -426,13 +426,13 @@ function M.compare_devices(buffer, ...)
   end)
 end
 
---- The text of `ridgeline job`, as a file that the server opens. Without a file, the job below the working folder that
+--- The text of `ridgeline job show`, as a file that the server opens. Without a file, the job below the working folder that
 --- was written last.
 function M.show_job(buffer, file)
   local function written(path) return vim.uv.fs_stat(path).mtime.sec end
   local jobs = file and { vim.fn.fnamemodify(file, ":p") } or vim.fs.find(function(name) return vim.endswith(name, ".ridgeline-job") end, { type = "file", limit = 1000 })
   table.sort(jobs, function(a, b) return written(a) > written(b) end)
-  if #jobs == 0 then return M.say("there is no .ridgeline-job below the working folder: `ridgeline run --job` writes one.", "ERROR") end
+  if #jobs == 0 then return M.say("there is no .ridgeline-job below the working folder: `ridgeline profile --job` writes one.", "ERROR") end
   M.with_server(buffer, function()
     M.request(buffer, "workspace/executeCommand", {
       command = "ridgeline.openJob",

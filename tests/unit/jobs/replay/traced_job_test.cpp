@@ -188,7 +188,7 @@ TEST(TracedJob, RefusesWhatCannotBeCompared) {
   EXPECT_THAT(failure({without_steps}), HasSubstr("has no steps"));
   RankTrace without_collectives = trace_of({.rank = 0});
   without_collectives.traced.collectives.clear();
-  EXPECT_THAT(failure({without_collectives}), HasSubstr("ridgeline run --job"));
+  EXPECT_THAT(failure({without_collectives}), HasSubstr("ridgeline profile --job"));
   RankTrace one_more = trace_of({.rank = 1, .is_old = true});
   const std::vector<analysis::TracedCollective> again = one_more.traced.collectives;
   one_more.traced.collectives.insert(one_more.traced.collectives.end(), again.begin(), again.end());

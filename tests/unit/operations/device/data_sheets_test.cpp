@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include <map>
 #include <set>
 #include <string>
 
 #include "operations/device/data_sheet_table.h"
 #include "operations/device/device_file.h"
+#include "operations/device/embedded_files.h"
 
 namespace ridgeline::operations {
 namespace {
@@ -88,6 +91,7 @@ TEST(DataSheets, MemoryIsPlausible) {
 }
 
 TEST(DataSheets, EachFigureHasTwoDocuments) {
+  const auto documents = nlohmann::json::parse(embedded_files().front().content).at("documents");
   std::set<std::string_view> names;
   for (const Sheet& sheet : data_sheet_table()) {
     EXPECT_TRUE(names.insert(sheet.name).second) << sheet.name;
@@ -95,6 +99,9 @@ TEST(DataSheets, EachFigureHasTwoDocuments) {
                              &sheet.bfloat16, &sheet.shared_kib, &sheet.l2_mib, &sheet.last_cache_mib, &sheet.memory_gb,
                              &sheet.memory_gb_per_s, &sheet.power_w}) {
       EXPECT_TRUE(!cell->known() || cell->documents[0] != cell->documents[1]) << sheet.name << " " << cell->value;
+      for (const std::string& document : cell->documents) {
+        EXPECT_TRUE(!cell->known() || documents.contains(document)) << sheet.name << " " << document;
+      }
     }
   }
   EXPECT_GE(names.size(), 20U);

@@ -1,4 +1,4 @@
-#include "cli/network.h"
+#include "cli/job_network.h"
 
 #include <chrono>
 #include <filesystem>
@@ -77,12 +77,14 @@ int measure(const NetworkRequest& request) {
 
 }  // namespace
 
-void add_network_command(CLI::App& app, int& exit_code) {
+void add_job_network_command(CLI::App& job, int& exit_code) {
   auto request = std::make_shared<NetworkRequest>();
   CLI::App* command =
-      app.add_subcommand("network", "Measure the links between processes, for the file that describes a cluster.");
+      job.add_subcommand("network", "Measure the links between processes, for the file that describes a cluster.");
   command->add_option("--python", request->python, "Interpreter with torch")->default_str("found");
-  command->add_option("--ranks", request->ranks, "Processes, of all machines together; four measure sharing, too")
+  command
+      ->add_option("--ranks", request->ranks,
+                   "Processes on all machines together; with four, sharing of a link is measured, too")
       ->check(number_in(2, 1024))
       ->capture_default_str();
   command->add_option("--rank", request->rank, "On several machines: the number of this process, from 0")
@@ -91,14 +93,14 @@ void add_network_command(CLI::App& app, int& exit_code) {
   command->add_option("--largest", request->largest_mib, "The largest message, in MiB")
       ->check(number_in(1, 256))
       ->capture_default_str();
-  command->add_option("--seconds", request->seconds, "For each size of message")
+  command->add_option("--seconds", request->seconds, "How long to measure each size of message")
       ->check(number_in(0.01, 60))
       ->capture_default_str();
   add_file_option(*command, "--output", request->output.file, "File to write to, instead of standard output");
   command->footer(
       "Examples:\n"
-      "  ridgeline network --output cluster.toml\n"
-      "  ridgeline network --ranks 2 --rank 0 --address node1:29400   # on node1; on node2 with --rank 1");
+      "  ridgeline job network --output cluster.toml\n"
+      "  ridgeline job network --ranks 2 --rank 0 --address node1:29400   # on node1; on node2 with --rank 1");
   command->callback([request, &exit_code] { exit_code = measure(*request); });
 }
 

@@ -1,4 +1,4 @@
-#include "cli/optimize.h"
+#include "cli/job_optimize.h"
 
 #include <algorithm>
 #include <chrono>
@@ -118,7 +118,7 @@ std::vector<std::string> notes_of(const analysis::OptimizedJob& job, const jobs:
       "of backward waits for all of them.");
   notes.emplace_back(
       "Not modelled: stage 3 of ZeRO, as the recording does not tell which weights forward and backward would wait "
-      "for. `ridgeline what-if --cluster --zero 3` predicts it from one process.");
+      "for. `ridgeline job predict --cluster --zero 3` predicts it from one process.");
   return notes;
 }
 
@@ -327,12 +327,12 @@ void add_space_options(CLI::App& command, OptimizeRequest& request) {
       ->check(CLI::PositiveNumber);
   command
       .add_option("--accumulate", request.space.accumulate,
-                  "Also send gradients only after so many micro-batches, such as 2,4")
+                  "Also send gradients only after this many micro-batches, such as 2,4")
       ->delimiter(',')
       ->check(CLI::Range(1, 1024));
   command
       .add_option("--compression", request.space.compression,
-                  "Also send so many times fewer bytes, such as 2 for fp16; may be repeated")
+                  "Also compress gradients by this factor, such as 2 for fp16; may be repeated")
       ->check(number_in(1, 1024));
   command
       .add_option("--zero", request.space.sharding,
@@ -349,17 +349,17 @@ void add_space_options(CLI::App& command, OptimizeRequest& request) {
 
 }  // namespace
 
-void add_optimize_command(CLI::App& app, int& exit_code) {
+void add_job_optimize_command(CLI::App& job, int& exit_code) {
   auto request = std::make_shared<OptimizeRequest>();
-  CLI::App* command = app.add_subcommand(
-      "optimize", "Find the bucket size with which a recorded job would be fastest, by replays; nothing is run.");
-  command->add_option("FILES", request->files, "Written by `ridgeline run --job`: one, or one of each machine")
+  CLI::App* command = job.add_subcommand(
+      "optimize", "Find the strategy with which a recorded job would be fastest, by replays; nothing is run.");
+  command->add_option("FILES", request->files, "Written by `ridgeline profile --job`: one, or one of each machine")
       ->required();
   command
       ->add_option("--memory", request->memory_bytes, "Only what needs at most this much on each rank, such as 16GiB")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::PositiveNumber);
-  command->add_option("--limit", request->limit_seconds, "Seconds for the search")
+  command->add_option("--seconds", request->limit_seconds, "How long to search at most")
       ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"min", 60}}))
       ->check(number_in(0.1, 86400))
       ->capture_default_str();
@@ -369,8 +369,8 @@ void add_optimize_command(CLI::App& app, int& exit_code) {
   add_warnings_option(*command, request->output);
   command->footer(
       "Examples:\n"
-      "  ridgeline optimize mine.ridgeline-job --network cluster.toml --memory 16GiB\n"
-      "  ridgeline optimize mine.ridgeline-job --accumulate 2,4 --format json");
+      "  ridgeline job optimize mine.ridgeline-job --network cluster.toml --memory 16GiB\n"
+      "  ridgeline job optimize mine.ridgeline-job --accumulate 2,4 --format json");
   command->callback([request, &exit_code] { exit_code = optimize(*request); });
 }
 

@@ -1,14 +1,20 @@
-#include "cli/what_if_cluster.h"
+#include "cli/job_predict.h"
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "app/profiling/what_if.h"
 #include "cli/described_cluster.h"
 #include "cli/exit_codes.h"
 #include "cli/experiments.h"
+#include "cli/imported_trace.h"
+#include "cli/options.h"
 #include "cli/profile_now.h"
 #include "cli/terminal.h"
 #include "jobs/network/cluster_file.h"
@@ -22,6 +28,20 @@ namespace ridgeline::cli {
 namespace {
 
 constexpr double kCopySeconds = 4;
+
+struct ClusterOptions {
+  std::string file;
+  std::vector<std::uint64_t> bucket_bytes;  ///< each a prediction; empty: DistributedDataParallel's own sizes
+  bool no_overlap = false;
+  std::vector<int> zero;      ///< stages of sharding, 1 to 3, besides none
+  std::vector<int> pipeline;  ///< counts of micro-batches: also a pipeline of as many stages as ranks with each
+};
+
+struct JobQuestion {
+  std::shared_ptr<app::ProfileRequest> request = std::make_shared<app::ProfileRequest>();
+  std::shared_ptr<Output> output = std::make_shared<Output>();
+  ClusterOptions cluster;
+};
 
 std::vector<jobs::TrainingRequest> trainings_of(const ClusterOptions& options) {
   std::vector<jobs::TrainingRequest> requests;
@@ -77,9 +97,12 @@ base::Result<analysis::JobPrediction> predict(const app::ProfileRun& run, const 
   return job;
 }
 
-}  // namespace
-
-int what_if_cluster(const app::ProfileRequest& request, const ClusterOptions& options, const Output& output) {
+/// Profiles the entry, runs the step once more for its gradients and in copies, and predicts. The exit code.
+int predict_job_of(const app::ProfileRequest& request, const ClusterOptions& options, const Output& output) {
+  if (looks_like_trace(request.entry)) {
+    print_error("A trace does not tell when its gradients are ready: name an entry point.");
+    return kExitUsage;
+  }
   const auto described = read_cluster(options.file);
   if (!described) {
     print_error(described.error().message());
@@ -114,6 +137,43 @@ int what_if_cluster(const app::ProfileRequest& request, const ClusterOptions& op
   return write_out(output.format == "json" ? report::json_job_prediction(*job)
                                            : report::text_job_prediction(*job, text_options(output)),
                    output);
+}
+
+}  // namespace
+
+void add_job_predict_command(CLI::App& job, int& exit_code) {
+  auto question = std::make_shared<JobQuestion>();
+  CLI::App* command =
+      job.add_subcommand("predict", "Predict the steps and memory of training on a cluster, from one process here.");
+  ClusterOptions& cluster = question->cluster;
+  command
+      ->add_option("--cluster", cluster.file,
+                   "The file that describes the cluster (docs/user/cluster.md; `ridgeline job network` writes one)")
+      ->required();
+  command
+      ->add_option("--bucket-size", cluster.bucket_bytes,
+                   "bucket_cap_mb of DistributedDataParallel, such as 25MiB; may be repeated")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--no-overlap", cluster.no_overlap, "Also all-reduces that begin when backward is over");
+  command->add_option("--zero", cluster.zero, "Also these stages of ZeRO, such as 1,2,3; 3 is what FSDP does")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 3));
+  command
+      ->add_option("--pipeline", cluster.pipeline,
+                   "Also a pipeline with a stage on each rank and this many micro-batches, such as 4,8; the profile's "
+                   "batch is one micro-batch")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 4096));
+  add_profile_options(*command, question->request);
+  add_output_options(*command, question->output);
+  add_warnings_option(*command, question->output);
+  command->footer(
+      "Examples:\n"
+      "  ridgeline job predict entry.py --cluster cluster.toml\n"
+      "  ridgeline job predict entry.py --cluster cluster.toml --zero 1,2,3 --pipeline 4,8");
+  command->callback(
+      [question, &exit_code] { exit_code = predict_job_of(*question->request, question->cluster, *question->output); });
 }
 
 }  // namespace ridgeline::cli

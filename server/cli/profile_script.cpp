@@ -1,4 +1,4 @@
-#include "cli/run.h"
+#include "cli/profile_script.h"
 
 #include <sys/wait.h>
 
@@ -39,16 +39,6 @@ namespace ridgeline::cli {
 namespace {
 
 namespace asio = boost::asio;
-
-struct RunRequest {
-  app::ScriptRequest script;
-  std::string step_boundary;
-  std::string batch_sizes;  ///< "auto", or sizes; empty: only the script's own
-  bool allow_writes = false;
-  std::string ranks = "all";  ///< or some, as "0,3"
-  std::string job_file;       ///< empty: none
-  Output output;
-};
 
 /// Runs the job to its end. Interrupts are the command's: the terminal sends them to it, too.
 base::Result<worker::JobEnd, protocol::Failure> run_job(worker::JobOptions options) {
@@ -223,11 +213,9 @@ std::vector<Rank> analysed_ranks(worker::JobEnd& end, const worker::JobOptions& 
   return ranks;
 }
 
-int run(const RunRequest& request) {
-  if (request.script.command.empty()) {
-    print_error("name a training script, or a command after --");
-    return kExitUsage;
-  }
+}  // namespace
+
+int profile_script(const ScriptProfile& request) {
   if (request.output.format != "text" && request.output.file.empty()) {
     print_error("standard output is the script's: name a file for the report with --output");
     return kExitUsage;
@@ -275,62 +263,6 @@ int run(const RunRequest& request) {
     return code;
   }
   return ranks.empty() ? without_report : written;
-}
-
-}  // namespace
-
-std::vector<std::string> take_command_to_run(int& argc, char** argv) {
-  char** const end = argv + argc;
-  char** const dashes = std::find(argv, end, std::string_view("--"));
-  if (argc < 3 || (argv[1] != std::string_view("run") && argv[1] != std::string_view("guard")) || dashes == end) {
-    return {};
-  }
-  argc = static_cast<int>(dashes - argv);
-  return {dashes + 1, end};
-}
-
-void add_run_command(CLI::App& app, int& exit_code, const std::vector<std::string>& after_dashes) {
-  auto request = std::make_shared<RunRequest>();
-  auto place = std::shared_ptr<app::ProfileRequest>(request, &request->script.place);
-  auto output = std::shared_ptr<Output>(request, &request->output);
-  CLI::App* command = app.add_subcommand(
-      "run", "Run a training script, or any command after --, as it is, and report on some of its steps.");
-  command->prefix_command();
-  add_place_options(*command, place);
-  add_device_option(*command, place);
-  command->add_option("--steps", request->script.steps, "Record so many steps")
-      ->check(number_in(1, 1000))
-      ->default_str("as many as fit into a second");
-  command->add_flag("--stop", request->script.stop, "End the script after the steps were recorded and timed");
-  command->add_option("--step-boundary", request->step_boundary,
-                      "What ends a training step: optimizer, dataloader, or a line as FILE:LINE; default: found");
-  command
-      ->add_option("--batch-size", request->script.batch_size,
-                   "How many samples a training step trains; default: found")
-      ->check(number_in(1, 1 << 24));
-  command->add_option("--batch-sizes", request->batch_sizes,
-                      "Run the command again at other batch sizes, such as 8,16,64 or auto, for predictions");
-  command->add_flag("--allow-writes", request->allow_writes,
-                    "Let it write files and use the network when it runs again");
-  command->add_option("--ranks", request->ranks, "Which ranks of a job are recorded: all, or numbers such as 0,3")
-      ->capture_default_str();
-  add_file_option(*command, "--job", request->job_file, "Write what the ranks sent each other to a file");
-  command->add_option("--time-budget", request->script.place.time_budget_seconds, "Seconds for timing")
-      ->check(number_in(0.1, 3600))
-      ->capture_default_str();
-  add_report_options(*command, output);
-  command->footer(
-      "Examples:\n"
-      "  ridgeline run --stop train.py --epochs 1\n"
-      "  ridgeline run -- torchrun --nproc-per-node 2 train.py");
-  command->callback([command, request, after_dashes, &exit_code] {
-    request->script.command = command->remaining();
-    if (!request->script.command.empty() && !after_dashes.empty()) {
-      request->script.command.emplace_back("--");  // it is the script's own
-    }
-    request->script.command.insert(request->script.command.end(), after_dashes.begin(), after_dashes.end());
-    exit_code = run(*request);
-  });
 }
 
 }  // namespace ridgeline::cli

@@ -1,4 +1,4 @@
-#include "cli/collect.h"
+#include "cli/job_collect.h"
 
 #include <map>
 #include <memory>
@@ -130,10 +130,11 @@ int collect(const CollectRequest& request) {
 
 }  // namespace
 
-void add_collect_command(CLI::App& app, int& exit_code) {
+void add_job_collect_command(CLI::App& job, int& exit_code) {
   auto request = std::make_shared<CollectRequest>();
-  CLI::App* command = app.add_subcommand(
-      "collect", "Fetch what `ridgeline run --job` wrote on each machine of a job, by ssh, and make one file of it.");
+  CLI::App* command = job.add_subcommand(
+      "collect",
+      "Fetch what `ridgeline profile --job` wrote on each machine of a job, by ssh, and make one file of it.");
   command
       ->add_option(
           "PLACES", request->places,
@@ -147,8 +148,8 @@ void add_collect_command(CLI::App& app, int& exit_code) {
       ->take_all();
   command->footer(
       "Examples:\n"
-      "  ridgeline collect node1:run.ridgeline-job node2:run.ridgeline-job --output mine.ridgeline-job\n"
-      "  ridgeline collect here.ridgeline-job me@node2:/data/run.ridgeline-job --output mine.ridgeline-job");
+      "  ridgeline job collect node1:run.ridgeline-job node2:run.ridgeline-job --output mine.ridgeline-job\n"
+      "  ridgeline job collect here.ridgeline-job me@node2:/data/run.ridgeline-job --output mine.ridgeline-job");
   command->callback([request, &exit_code] { exit_code = collect(*request); });
 }
 

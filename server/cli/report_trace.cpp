@@ -1,4 +1,4 @@
-#include "cli/import.h"
+#include "cli/report_trace.h"
 
 #include <algorithm>
 #include <chrono>
@@ -46,7 +46,9 @@ void add_texts(analysis::Profile& profile, const std::string& trace) {
   app::add_line_texts(profile, app::ran_sources(paths, {}, time_of(trace)).texts);
 }
 
-int run(const TraceOptions& options, const Output& output) {
+}  // namespace
+
+int report_trace(const TraceOptions& options, const Output& output) {
   auto input = import_or_report(options);
   if (!input) {
     return input.error().value;
@@ -59,33 +61,6 @@ int run(const TraceOptions& options, const Output& output) {
   add_texts(profile, absolute_path(options.trace));
   const analysis::RecordedRun recorded{std::move(input->runs.front()), std::move(input->scope)};
   return write_out(rendered_profile(profile, analysis::outlook_of(profile), &recorded, output), output);
-}
-
-}  // namespace
-
-void add_import_command(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<TraceOptions>();
-  options->with_shapes = true;
-  auto output = std::make_shared<Output>();
-  CLI::App* command = app.add_subcommand(
-      "import", "Analyse a trace of torch.profiler or a report of Nsight Systems, also one from another machine.");
-  command
-      ->add_option("TRACE", options->trace,
-                   "Chrome trace of torch.profiler, plain or gzip, or the SQLite export of Nsight Systems")
-      ->required();
-  command->add_option("--project-root", options->project_root, "Folder whose lines are the user's");
-  add_code_option(*command, options->code);
-  command->add_option("--batch-size", options->batch_size, "Samples in one iteration: a trace does not record it")
-      ->check(CLI::Range(1, analysis::kMaxBatchSize));
-  command->add_option("--process", options->process,
-                      "Process of a report of Nsight Systems that has several, instead of the one with most steps");
-  add_step_boundary_option(*command, options->step_boundary);
-  add_report_options(*command, output);
-  command->footer(
-      "Examples:\n"
-      "  ridgeline import trace.json.gz --batch-size 32 --project-root ~/project\n"
-      "  ridgeline import report.sqlite --output report.txt");
-  command->callback([options, output, &exit_code] { exit_code = run(*options, *output); });
 }
 
 }  // namespace ridgeline::cli
