@@ -341,7 +341,7 @@ void add_space_options(CLI::App& command, OptimizeRequest& request) {
       ->check(CLI::Range(1, 2));
   command.add_option("--change-file", request.own,
                      "Also with a change of your own, as JSON or as Python, which is run: "
-                     "docs/user/what-if-traces.md; may be repeated");
+                     "docs/user/change-files.md; may be repeated");
   command.add_option("--python", request.python, "Interpreter that runs it")->default_str("found");
   command.add_flag("--fuse-pointwise", request.space.fuse,
                    "Also fuse pointwise operations that follow each other, as torch.compile does");

@@ -148,7 +148,7 @@ void add_job_predict_command(CLI::App& job, int& exit_code) {
   ClusterOptions& cluster = question->cluster;
   command
       ->add_option("--cluster", cluster.file,
-                   "The file that describes the cluster (docs/user/cluster.md; `ridgeline job network` writes one)")
+                   "The file that describes the cluster (docs/user/job-predict.md; `ridgeline job network` writes one)")
       ->required();
   command
       ->add_option("--bucket-size", cluster.bucket_bytes,

@@ -171,7 +171,7 @@ void add_what_if_command(CLI::App& app, int& exit_code) {
                       "Another width of a layer, as MODULE:ATTRIBUTE=N, such as fc1:out_features=1024: the same as "
                       "--change set:MODULE:ATTRIBUTE=N; may be repeated");
   command->add_option("--change-file", options->files,
-                      "A change of your own, as JSON or as Python, which is run: docs/user/what-if-traces.md; may be "
+                      "A change of your own, as JSON or as Python, which is run: docs/user/change-files.md; may be "
                       "repeated");
   command->add_option("--process", options->process, "Process to analyse, if the Nsight Systems report has several");
   add_step_boundary_option(*command, options->step_boundary);

@@ -1,6 +1,6 @@
 // The file that describes a cluster: machines, the ranks on each, the links, and what all-reduces took on them.
 //
-// docs/user/cluster.md has its keys. `ridgeline job network` writes such files.
+// docs/user/job-predict.md has its keys. `ridgeline job network` writes such files.
 #pragma once
 
 #include <cstdint>

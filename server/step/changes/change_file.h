@@ -1,6 +1,6 @@
 // A change that the user wrote, as JSON: steps over the primitives of step/graph/changes.h. Nothing in it is run.
 //
-// docs/user/what-if-traces.md describes the format.
+// docs/user/change-files.md describes the format.
 #pragma once
 
 #include <cstdint>
