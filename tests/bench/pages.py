@@ -110,15 +110,13 @@ def section(result: dict[str, Any]) -> list[str]:
     stamp += [result["date"]] if result["date"] else []
     stamp += [result["machine"]] if result["machine"] not in (None, USUAL_MACHINE) else []
     stamp += [f"at {result['commit']}"] if result["commit"] else []
-    aimed = any(figure["target"] for figure in result["figures"])
-    lines = [f"## {result['title']}", "", *wrapped(result["about"]), f"{', '.join(stamp)}."]
-    lines += ["", "| | measured |" + (" target |" if aimed else ""), "|---|---:|" + ("---:|" if aimed else "")]
+    lines = [f"## {result['title']}", "", *wrapped(result["about"]), f"{', '.join(stamp)}.", ""]
     for figure in result["figures"]:
-        value = figure["value"] or "not known"
-        lines.append(f"| {figure['title']} | {value} |" + (f" {figure['target']} |" if figure["target"] else ""))
+        target = f" (target: {figure['target']})" if figure["target"] else ""
+        lines += wrapped(f"- {figure['title']}: **{figure['value'] or 'not known'}**{target}", "  ")
     lines.append("")
     if result["short"]:
-        lines += [line for short in result["short"] for line in wrapped(f"- {short}", "  ")] + [""]
+        lines += [*wrapped(" ".join(result["short"])), ""]
     return lines
 
 
