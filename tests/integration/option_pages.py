@@ -96,35 +96,35 @@ def commands(binary: Path, words: tuple[str, ...] = ()) -> list[Command]:
     return [this, *(each for name in this.commands for each in commands(binary, (*words, name)))]
 
 
-def cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;")
+def plain(text: str) -> str:
+    """Text that is no markup."""
+    return text.replace("<", "&lt;")
 
 
 def code(text: str) -> str:
-    return f"`{cell(text)}`" if text else ""
+    return f"`{text}`"
 
 
-def table(rows: list[Option]) -> list[str]:
-    lines = ["| option | default | purpose |", "|---|---|---|"]
+def listed(rows: list[Option]) -> list[str]:
+    lines = []
     for row in rows:
-        lines.append(f"| {code(f'{row.name} {row.value}'.strip())} | {cell(row.default)} | {cell(row.purpose)} |")
-    return [*lines, ""]
+        default = f" (default: {row.default})" if row.default else ""
+        lines.append(f"- {code(f'{row.name} {row.value}'.strip())}{default}: {plain(row.purpose)}")
+    return [*lines, ""] if lines else []
 
 
 def section(each: Command, common: list[Option]) -> list[str]:
     """`each`, without its options that are in `common`: these are named."""
     words = ("ridgeline", *each.words)
-    lines = [f"## {' '.join(words)}", "", cell(each.purpose), ""]
+    lines = [f"## {' '.join(words)}", "", plain(each.purpose), ""]
     if each.commands:
         links = [f"[`{name}`](#{'-'.join((*words, name))})" for name in each.commands]
         return [*lines, f"Commands: {', '.join(links)}.", ""]
-    lines += ["```", *each.usage, "```", ""]
-    lines += [f"- {code(argument.name)}: {cell(argument.purpose)}" for argument in each.arguments]
-    lines += [""] if each.arguments else []
+    lines += ["```", *each.usage, "```", "", *listed(each.arguments)]
     for title, group in each.groups.items():
         rows = [row for row in group if row not in common]
         if rows:
-            lines += ([] if title == "Options" else [f"{title}:", ""]) + table(rows)
+            lines += ([] if title == "Options" else [f"{title}:", ""]) + listed(rows)
     shared = [code(row.name) for group in each.groups.values() for row in group if row in common]
     return lines + ([f"[Common options](#common-options): {', '.join(shared)}.", ""] if shared else [])
 
@@ -133,7 +133,7 @@ def options_page(binary: Path) -> str:
     all_commands = commands(binary)[1:]
     uses = Counter(row for each in all_commands for group in each.groups.values() for row in group)
     common = [row for row, count in uses.items() if count >= COMMON_FROM]
-    lines = [HEAD, "# Options", "", "What `--help` says of each command.", "", "## Common options", "", *table(common)]
+    lines = [HEAD, "# Options", "", "What `--help` says of each command.", "", "## Common options", "", *listed(common)]
     for each in all_commands:
         lines += section(each, common)
     return "\n".join(lines).rstrip() + "\n"
@@ -144,8 +144,8 @@ def changes_page(binary: Path) -> str:
     rows = []
     for line in sections(help_of(binary, ("what-if",)))["Changes"]:
         found = CHANGE.fullmatch(line.strip())
-        assert found, line
-        rows.append(f"| {code(found[1])} | {cell(found[2])} | {how[found[3]]} |")
+        assert found and "|" not in line, line  # a table's own
+        rows.append(f"| {code(found[1])} | {plain(found[2])} | {how[found[3]]} |")
     intro = (
         "The changes that [`ridgeline what-if --change`](what-if.md) knows, as its help lists them. Those of a step "
         "are predicted from times of operations, or tried, or both. A *rule* changes the graph of a step or of a "
