@@ -175,6 +175,9 @@ Tried tried_from(const Json& message) {
   tried.seed_drift = optional_member<double>(message, "seedDrift");
   require(!tried.seed_drift || *tried.seed_drift >= 0, "seedDrift: negative");
   tried.together_because = reason_of(message, "togetherBecause");
+  tried.unchanged_unsettled_steps = member<int>(message, "unchangedUnsettledSteps");
+  tried.changed_unsettled_steps = member<int>(message, "changedUnsettledSteps");
+  require(tried.unchanged_unsettled_steps >= 0 && tried.changed_unsettled_steps >= 0, "unsettled steps: negative");
   return tried;
 }
 

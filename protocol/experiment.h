@@ -116,6 +116,9 @@ struct Tried {
   std::optional<double> seed_drift{};
   /// Why both sides were timed in one process, although each should have had processes of its own; mostly empty.
   std::string together_because{};
+  /// Steps that had run when torch.compile still compiled; 0: it had settled before steps were timed.
+  int unchanged_unsettled_steps = 0;
+  int changed_unsettled_steps = 0;
 };
 
 /// A gradient, at the end of its accumulation.

@@ -9,9 +9,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "profiler" / "runner"))
 
 import torch
-from ridgeline_runner import dynamo, timing, warm
+from ridgeline_runner import changes, dynamo, timing, trial, warm
 from ridgeline_runner.batch_sizes import candidates
 from ridgeline_runner.channel import ChannelClosed
 from ridgeline_runner.deadline import Deadline
@@ -108,6 +109,22 @@ def test_a_process_of_its_own_warms_up_until_nothing_is_compiled(
     measured = time_rounds(lambda runs: step.times((), runs), rounds=1, budget_seconds=1, per_round=1)
     assert least <= len(measured["warmupNs"]) <= most
     assert measured["hasSettled"] is (count < 999)
+
+
+@pytest.mark.parametrize(("last", "settles"), [(0, True), (8, True), (999, False)])
+def test_a_trial_says_which_step_compiles_while_it_is_timed(
+    monkeypatch: pytest.MonkeyPatch, last: int, settles: bool
+) -> None:
+    steps = iter([lambda: None, compiling(monkeypatch, last)])
+
+    def build(*_: object) -> SimpleNamespace:
+        return SimpleNamespace(function=next(steps), inputs=(), models=(), surroundings=nullcontext)
+
+    monkeypatch.setattr(changes, "build", build)
+    entry = SimpleNamespace(batch_size=1)
+    tried = trial._timed(trial._Side(entry, []), trial._Side(entry, ["x"]), 0.001)  # type: ignore[arg-type]
+    assert tried["unchangedUnsettledSteps"] == 0
+    assert tried["changedUnsettledSteps"] == 0 if settles else tried["changedUnsettledSteps"] > 20
 
 
 def test_a_warm_up_ends_early_where_the_run_has_no_time_for_what_follows() -> None:

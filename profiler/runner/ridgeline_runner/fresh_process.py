@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ridgeline_runner.channel import Channel, ChannelClosed
+from ridgeline_runner.dynamo import Compilations
 from ridgeline_runner.failure import summary
 from ridgeline_runner.page_faults import trim_heap
 from ridgeline_runner.processors import with_share
@@ -99,14 +100,16 @@ def time_rounds(
     times: Callable[[int], list[int]], rounds: int, budget_seconds: float, per_round: int = 0
 ) -> dict[str, Any]:
     """For a process that has run nothing of the step: `times` runs so many iterations. `per_round`: of each round; 0:
-    as many as suit the warm-up and the time budget. Nanoseconds of the warm-up, whether torch.compile had settled
-    then, nanoseconds of the iterations of each round, and its share of the processors in each."""
+    as many as suit the warm-up and the time budget. Nanoseconds of the warm-up, whether torch.compile compiled nothing
+    after it, nanoseconds of the iterations of each round, and its share of the processors in each."""
     warmup_ns, has_settled = warm_up(times, _LEAST_WARMUP, _MOST_WARMUP)
     per_round = per_round or Sampled(0, False, warmup_ns, round_seconds(warmup_ns, budget_seconds)).per_round
+    compilations = Compilations()
     measured = [with_share(lambda: times(per_round)) for _ in range(rounds)]
+    has_compiled, _ = compilations.step_ended()
     return {
         "warmupNs": warmup_ns,
-        "hasSettled": has_settled,
+        "hasSettled": has_settled and not has_compiled,
         "roundsNs": [times_ns for times_ns, _ in measured],
         "processorShares": [share for _, share in measured],
     }

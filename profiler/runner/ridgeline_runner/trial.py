@@ -16,6 +16,7 @@ from ridgeline_runner import changes, timing
 from ridgeline_runner.change import NotApplicable, Parts, title
 from ridgeline_runner.channel import ChannelClosed
 from ridgeline_runner.devices import Device, forget_workspaces
+from ridgeline_runner.dynamo import Compilations
 from ridgeline_runner.entry import EntryPoint, load_entry_point
 from ridgeline_runner.failure import reason_of, release
 from ridgeline_runner.fresh_process import FreshProcesses, ProcessFailed, has_memory, time_rounds
@@ -192,15 +193,23 @@ class _Side:
         set_seed(SEED)
         self._parts = changes.build(entry, request, entry.batch_size)
         self._device = device_of(self._parts)
-        warmup_ns, _ = warm_up(lambda count: _times_of(self._parts, self._device, count), _WARMUP, _WARMUP)
+        warmup_ns, has_settled = warm_up(lambda count: _times_of(self._parts, self._device, count), _WARMUP, _WARMUP)
         self.estimate_ns = max(1, min(warmup_ns))
+        self._steps = len(warmup_ns)
+        self.unsettled_steps = 0 if has_settled else self._steps  # that were run when torch.compile still compiled
 
     def round(self, seconds: float) -> float:
         """The median of so many seconds of iterations, after an untimed one: the other side cooled the caches, and left
         blocks of other sizes free."""
         count = max(1, min(50, round(seconds * 1e9 / self.estimate_ns)))
+        compilations = Compilations()
         _times_of(self._parts, self._device, 1)
-        return timing.median(_times_of(self._parts, self._device, count))
+        times_ns = _times_of(self._parts, self._device, count)
+        self._steps += 1 + count
+        has_compiled, _ = compilations.step_ended()
+        if has_compiled:
+            self.unsettled_steps = self._steps
+        return timing.median(times_ns)
 
 
 class _Timer:
@@ -232,13 +241,16 @@ def _timed_apart(
     processes: FreshProcesses, request: list[str], observed: tuple[_Observed, _Observed]
 ) -> dict[str, Any]:
     rounds: tuple[list[float], list[float]] = ([], [])
+    unsettled_steps = [0, 0]
     for number in range(_PROCESSES):
         for which in (0, 1) if number % 2 == 0 else (1, 0):
             change = (list[str](), request)[which]
             expected = (_WARMUP + _ROUNDS_OF_PROCESS) * observed[which].last.estimate_ns / 1e9
             measured = processes.run({"change": change, "rounds": _ROUNDS_OF_PROCESS}, expected)
             rounds[which].extend(timing.median(times) for times in measured["roundsNs"])
-    return {"unchangedNs": rounds[0], "changedNs": rounds[1]}
+            if not measured["hasSettled"]:
+                unsettled_steps[which] = max(unsettled_steps[which], len(measured["warmupNs"]))
+    return _of_both(rounds, unsettled_steps)
 
 
 def time_apart(spec: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
@@ -264,7 +276,16 @@ def _timed(unchanged: _Side, changed: _Side, seconds: float) -> dict[str, Any]:
             break
         if number + 1 >= _FEWEST_ROUNDS and perf_counter() > _PATIENCE * seconds + deadline:
             break
-    return {"unchangedNs": rounds[0], "changedNs": rounds[1]}
+    return _of_both(rounds, [unchanged.unsettled_steps, changed.unsettled_steps])
+
+
+def _of_both(rounds: tuple[list[float], list[float]], unsettled_steps: list[int]) -> dict[str, Any]:
+    return {
+        "unchangedNs": rounds[0],
+        "changedNs": rounds[1],
+        "unchangedUnsettledSteps": unsettled_steps[0],
+        "changedUnsettledSteps": unsettled_steps[1],
+    }
 
 
 def _drift(unchanged: list[float], changed: list[float]) -> float | None:

@@ -135,6 +135,26 @@ base::Result<analysis::PredictedChange> predict(const step::ChangeBasis& basis, 
   return step::predict_on_graph(step::after_runner(*graph, *step, keeps_parameters), parts.graph, user);
 }
 
+/// What makes the times of a trial uncertain.
+void warn_of_trial(analysis::WhatIf& answer, const std::string& title, const protocol::Tried& trial) {
+  if (!trial.together_because.empty()) {
+    answer.warnings.push_back(title +
+                              " was tried in one process, where a step reuses memory that it would otherwise get "
+                              "from the system: in a process of its own, " +
+                              trial.together_because + ".");
+  }
+  const auto warn_of_unsettled = [&](const std::string& step, int steps) {
+    if (steps > 0) {
+      answer.warnings.push_back(
+          fmt::format("{}: torch.compile had not settled after {} of the {}: it was still compiling, and the times "
+                      "that were tried include that. TORCH_LOGS=recompiles says why it compiles again.",
+                      title, steps == 1 ? "1 step" : std::to_string(steps) + " steps", step));
+    }
+  };
+  warn_of_unsettled("unchanged step", trial.unchanged_unsettled_steps);
+  warn_of_unsettled("changed step", trial.changed_unsettled_steps);
+}
+
 }  // namespace
 
 step::PeakAlone peak_alone(const KnownTimes& known) {
@@ -459,12 +479,7 @@ void add_trials(analysis::WhatIf& answer, const std::vector<protocol::ChangeRequ
     }
     if (trial.reason.empty()) {
       row->tried = step::describe_trial(trial);
-      if (!trial.together_because.empty()) {
-        answer.warnings.push_back(row->title +
-                                  " was tried in one process, where a step reuses memory that it would otherwise get "
-                                  "from the system: in a process of its own, " +
-                                  trial.together_because + ".");
-      }
+      warn_of_trial(answer, row->title, trial);
     } else {
       row->not_tried = trial.reason;
     }

@@ -99,6 +99,20 @@ TEST(AddTrials, SaysWhichChangeWasTimedInOneProcessAndWhy) {
                                                  HasSubstr("OSError: the port is in use"))));
 }
 
+TEST(AddTrials, SaysWhichStepTorchCompileHadNotSettledIn) {
+  analysis::ChangeAnswer row;
+  row.change = {"compile"};
+  row.title = "torch.compile";
+  analysis::WhatIf answer;
+  answer.changes = {row};
+  protocol::Tried tried;
+  tried.unchanged_ns = tried.changed_ns = {2e6, 2e6};
+  tried.unchanged_batch_size = tried.changed_batch_size = 4;
+  tried.changed_unsettled_steps = 20;
+  add_trials(answer, {row.change}, {tried});
+  EXPECT_THAT(answer.warnings, ElementsAre(HasSubstr("not settled after 20 steps of the changed step")));
+}
+
 analysis::ChangeAnswer predicted(std::string change, const analysis::SpeedUp& speed_up, double share = 1) {
   analysis::ChangeAnswer row;
   row.change = {std::move(change)};
