@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from found_steps import found
+from found_steps import found, messages_of
 from ridgeline_runner.hand_updates import find_runs
 from training_scripts import write
 
@@ -155,6 +155,36 @@ def test_the_closure_of_an_optimizer_updates_nothing_by_hand(tmp_path: Path) -> 
         )
     )
     assert result["script"]["boundary"]["kind"] == "optimizer"
+
+
+def test_steps_whose_closure_ran_otherwise_than_in_the_recorded_ones_are_not_their_time(tmp_path: Path) -> None:
+    """As those of L-BFGS once it has converged. The runs of steps whose number is a multiple of 3 differ while steps
+    are timed."""
+    script = script_of(
+        tmp_path,
+        """
+        class Repeating(torch.optim.SGD):
+            def step(self, closure):
+                for _ in range(self.runs): closure()
+                super().step()
+        optimizer = Repeating(model.parameters(), lr=1e-3)
+        x, y = batch()
+        def closure():
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+        for step in range(3000):
+            optimizer.runs = 1 if step > 60 and step % 3 == 0 else 6 + step % 2
+            optimizer.step(closure)
+        """,
+    )
+    messages = messages_of(script)
+    result = messages[-1]
+    left_out = {one["reason"]: one["count"] for one in result["script"]["leftOut"]}
+    (reason,) = (reason for reason in left_out if "closure" in reason)
+    timed = sum(len(message["timesNs"]) for message in messages if message["type"] == "timed")
+    whole = result["script"]["whole"]
+    assert left_out[reason] > 3 and left_out[reason] == pytest.approx(timed / 2, rel=0.5)
+    assert whole["samples"] == 8 * whole["steps"] and whole["steps"] > timed and not whole["parts"]
 
 
 def test_backward_without_updates_is_no_step(tmp_path: Path) -> None:

@@ -203,7 +203,7 @@ class _Script:
                     self._boundary.optimizer_begins()
                     backwards = self._measurement.backwards
                     result = timed(this, *arguments, **keywords)
-                    self._optimizer_stepped(this, ran_backward=self._measurement.backwards > backwards)
+                    self._optimizer_stepped(this, closure_runs=self._measurement.backwards - backwards)
                     return result
 
                 return step
@@ -268,16 +268,16 @@ class _Script:
         self._optimizers.add(optimizer)
 
     @dynamo.unseen
-    def _optimizer_stepped(self, optimizer: Any, *, ran_backward: bool) -> None:
+    def _optimizer_stepped(self, optimizer: Any, *, closure_runs: int) -> None:
         if not self._is_over and self._backward.is_inside():  # in a hook of a parameter: backward is the step
             self._inside.add(id(optimizer))
             self._stepped_inside = True
         elif self._may_end_step():
-            self._end_optimizer_step(id(optimizer), ran_backward=ran_backward)
+            self._end_optimizer_step(id(optimizer), closure_runs)
 
-    def _end_optimizer_step(self, optimizer: int, *, ran_backward: bool = False) -> None:
+    def _end_optimizer_step(self, optimizer: int, closure_runs: int = 0) -> None:
         now = perf_counter_ns()
-        self._measurement.optimizer_stepped(optimizer, ran_backward=ran_backward)
+        self._measurement.optimizer_stepped(optimizer, closure_runs)
         number = self._numbers.setdefault(optimizer, len(self._numbers))
         count = len(self._optimizers) - len(self._inside) + bool(self._inside)
         try:

@@ -33,7 +33,7 @@ from ridgeline_runner.samples import ROUND_SECONDS, Sampled, recorded_iterations
 from ridgeline_runner.script_batch import BatchSize
 from ridgeline_runner.step_boundary import StepBoundary
 from ridgeline_runner.step_listing import OwnStep
-from ridgeline_runner.whole_time import LONG, LONG_STEP, LeftOut, WholeTime
+from ridgeline_runner.whole_time import LONG, LONG_STEP, OTHER_RUNS, LeftOut, WholeTime, is_like_recorded
 
 _MAX_WARMUP = 30
 _LEAST_WARMUP = 3
@@ -72,6 +72,8 @@ class Measurement:
         self._step_began = 0  # nanoseconds
         self._warmup: list[int] = []
         self._recorded = 0
+        self._closure_runs = 0  # backward passes in closures of optimizers, in the step that goes on
+        self._recorded_runs: list[int] = []  # likewise, of each recorded step
         self._retries = 0
         self._left_out = LeftOut()
         self._whole = WholeTime()
@@ -140,7 +142,7 @@ class Measurement:
         self._state(now, happened)
         if self._sampled is None:
             self._moment = self._recorder.moment()
-        self._backward_began = self._backward_ended = 0
+        self._backward_began = self._backward_ended = self._closure_runs = 0
         self._delay_began = self._run_delay.ns()
         self._step_began = perf_counter_ns()
 
@@ -176,9 +178,10 @@ class Measurement:
     def backward_has_ended(self) -> None:
         self._backward_ended = perf_counter_ns()
 
-    def optimizer_stepped(self, optimizer: int, *, ran_backward: bool) -> None:
-        """`optimizer`: by id. `ran_backward`: inside its step, in a closure."""
-        self._batch.part_ended(optimizer, closure=ran_backward)
+    def optimizer_stepped(self, optimizer: int, closure_runs: int) -> None:
+        """`optimizer`: by id. `closure_runs`: backward passes inside its step, in a closure."""
+        self._closure_runs += closure_runs
+        self._batch.part_ended(optimizer, closure=closure_runs > 0)
 
     def batch_fetched(self, iterator: Any, batch: Any, indices: int | None) -> None:
         self._batch.loaded(iterator, batch, indices)
@@ -318,6 +321,7 @@ class Measurement:
         self._recorder.begin()
         self._communication.begin()
         self._recorded = 1
+        self._recorded_runs = []
         self._begin_iteration()
         self._state = self._recording
 
@@ -344,6 +348,7 @@ class Measurement:
                 self._left_out_step(happened, took, most_bytes)
                 return
         self._recorder.end_iteration()
+        self._recorded_runs.append(self._closure_runs)
         if self._recorded < self._wanted:
             self._recorded += 1
             self._begin_iteration()
@@ -463,6 +468,8 @@ class Measurement:
         waited = self._run_delay.ns() - self._delay_began
         outside = took - max(0, self._backward_ended - max(self._backward_began, self._step_began))
         self._whole.step_ended(took, max(0, outside - waited), happened)
+        if not happened and not is_like_recorded(self._closure_runs, self._recorded_runs):
+            happened = {OTHER_RUNS: took}
         if not happened:  # a step that is long for another reason counts: the median holds nevertheless
             self._rounds.append(took)
         else:

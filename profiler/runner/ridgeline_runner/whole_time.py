@@ -11,9 +11,16 @@ from ridgeline_runner import timing
 LONG = 4  # a step that takes this many times the usual contains something else
 OTHER = "other work"
 LONG_STEP = "much longer than usual"
+OTHER_RUNS = "its optimizer ran the closure more or less often than in the recorded ones"
 _MOST_STEPS = 1 << 17
 _WHOLE_CYCLES = 2
 _WORTH_WAITING = 0.1  # part of the time
+_ALIKE = 1.25  # ratio of runs of the closure: within it, the shares of the lines hold
+
+
+def is_like_recorded(closure_runs: int, recorded: Sequence[int]) -> bool:
+    """Whether a step in which an optimizer ran its closure so often does the work of the recorded ones."""
+    return not recorded or min(recorded) <= _ALIKE * closure_runs <= _ALIKE**2 * max(recorded)
 
 
 class WholeTime:
