@@ -1,11 +1,10 @@
-# ridgeline_embed(<variable> <layer> <folder or file>...)
-# Sets <variable> to a C++ file, in the build folder, that defines embedded_files(), which <layer>/embedded_files.h
-# declares in the namespace of the layer's room ("operations" of the layer operations/device), over the bytes
-# of the given files and of everything in the given folders. Paths are relative to the source folder and stay so in
-# the binary; a file that is made in the build folder is given with its full path, and goes by its name. The assembler
-# reads the files, so their bytes may be anything and compiling takes no time.
-function(ridgeline_embed variable layer)
-  string(REGEX REPLACE "/.*" "" room "${layer}")
+# ridgeline_embed(<variable> <header> <folder or file>...)
+# Sets <variable> to a C++ file, in the build folder, that defines embedded_files(), which the header in server/ declares
+# in the namespace of its room, over the bytes of the given files and of everything in the given folders. Paths are
+# relative to the source folder and stay so in the binary; a file that is made in the build folder is given with its full
+# path, and goes by its name. The assembler reads the files, so their bytes may be anything and compiling takes no time.
+function(ridgeline_embed variable header)
+  string(REGEX REPLACE "/.*" "" room "${header}")
   set(files)
   foreach(entry IN LISTS ARGN)
     if(IS_DIRECTORY "${CMAKE_SOURCE_DIR}/${entry}")

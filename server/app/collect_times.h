@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "app/experiment_runner.h"
-#include "app/profiling/what_if.h"
+#include "app/profiling/what_if_base.h"
 #include "base/result.h"
 #include "base/task.h"
 

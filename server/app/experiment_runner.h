@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "app/profiling/what_if.h"
+#include "app/profiling/what_if_base.h"
 #include "base/task.h"
 #include "protocol/experiment.h"
 

@@ -9,7 +9,7 @@
 #include "analysis/values/what_if.h"
 #include "app/collect_times.h"
 #include "app/experiment_runner.h"
-#include "app/profiling/what_if.h"
+#include "app/profiling/what_if_base.h"
 #include "base/result.h"
 #include "base/task.h"
 #include "step/changes/change_file.h"

@@ -9,7 +9,7 @@
 #include "analysis/values/what_if.h"
 #include "app/experiment_runner.h"
 #include "app/predict_changes.h"
-#include "app/profiling/what_if.h"
+#include "app/profiling/what_if_base.h"
 #include "base/result.h"
 #include "base/task.h"
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "analysis/compare/compare.h"
+#include "analysis/compare/compare_profiles.h"
 #include "app/profiling/request.h"
 #include "base/result.h"
 #include "cli/exit_codes.h"

@@ -5,8 +5,8 @@
 #include <functional>
 #include <vector>
 
+#include "app/profiling/profile_run.h"
 #include "app/profiling/request.h"
-#include "app/profiling/run.h"
 #include "app/profiling/size_chooser.h"
 #include "protocol/worker_messages.h"
 #include "worker/worker.h"

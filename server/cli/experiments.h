@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "app/experiment_runner.h"
-#include "app/profiling/what_if.h"
+#include "app/profiling/what_if_base.h"
 #include "base/result.h"
 #include "base/task.h"
 #include "cli/entry_runs.h"

@@ -11,8 +11,8 @@
 #include "cli/terminal.h"
 #include "cli/trace_file.h"
 #include "ingest/import_error.h"
+#include "ingest/import_rank.h"
 #include "ingest/import_trace.h"
-#include "ingest/traced_rank.h"
 
 namespace ridgeline::cli {
 

@@ -13,14 +13,14 @@
 #include "base/file.h"
 #include "base/result.h"
 #include "cli/exit_codes.h"
-#include "cli/job_replay.h"
+#include "cli/measured_network.h"
 #include "cli/terminal.h"
-#include "ingest/execution_trace.h"
+#include "ingest/read_execution_trace.h"
 #include "jobs/replay/executed_job.h"
 #include "jobs/replay/like_others.h"
 #include "protocol/shown_text.h"
 #include "report/export/chakra.h"
-#include "report/job_report.h"
+#include "report/rendered_job.h"
 #include "step/changes/arguments.h"
 
 namespace ridgeline::cli {

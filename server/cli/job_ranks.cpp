@@ -9,16 +9,16 @@
 #include <fmt/format.h>
 
 #include "app/jobs/job_files.h"
-#include "app/jobs/job_report.h"
+#include "app/jobs/make_job_report.h"
 #include "app/profiling/ran_sources.h"
-#include "app/profiling/script_run.h"
+#include "app/profiling/script_profile.h"
 #include "base/file.h"
 #include "cli/exit_codes.h"
 #include "cli/failure_text.h"
 #include "cli/terminal.h"
 #include "jobs/record/rank_figures.h"
 #include "jobs/record/rank_record.h"
-#include "report/job_report.h"
+#include "report/rendered_job.h"
 #include "report/units.h"
 #include "report/wording.h"
 

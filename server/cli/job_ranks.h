@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "app/profiling/run.h"
+#include "app/profiling/profile_run.h"
 #include "base/result.h"
 #include "jobs/record/job_file.h"
 #include "jobs/record/rank_figures.h"

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "worker/embedded_files.h"
+#include "worker/embedded_sources.h"
 
 namespace ridgeline::cli {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "app/profiling/kept_profiles.h"
-#include "app/profiling/what_if.h"
+#include "app/profiling/what_if_base.h"
 #include "cli/experiments.h"
 #include "cli/measuring_script.h"
 #include "cli/options.h"

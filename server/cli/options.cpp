@@ -34,7 +34,7 @@ int terminal_width() {
 bool wants_color() {
   // https://no-color.org
   const char* no_color = std::getenv("NO_COLOR");  // NOLINT(concurrency-mt-unsafe): never written
-  return ::isatty(STDOUT_FILENO) != 0 && (no_color == nullptr || *no_color == '\0');
+  return ::isatty(STDOUT_FILENO) != 0 && !is_dumb_terminal() && (no_color == nullptr || *no_color == '\0');
 }
 
 /// Why a file cannot be written there, found out without touching it; empty when it can, as far as can be seen.

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/profiling/request.h"
-#include "report/text.h"
+#include "report/text_report.h"
 
 namespace ridgeline::cli {
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "app/profiling/other_devices.h"
+#include "app/profiling/step_on_devices.h"
 #include "base/file.h"
 #include "cli/profile_now.h"
 #include "cli/terminal.h"

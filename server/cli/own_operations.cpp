@@ -1,6 +1,6 @@
 #include "cli/own_operations.h"
 
-#include "app/profiling/what_if.h"
+#include "app/profiling/what_if_base.h"
 #include "worker/cache.h"
 
 namespace ridgeline::cli {

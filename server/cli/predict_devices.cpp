@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "app/profiling/other_devices.h"
+#include "app/profiling/step_on_devices.h"
 #include "base/result.h"
 #include "cli/described_cluster.h"
 #include "cli/exit_codes.h"
@@ -19,7 +19,7 @@
 #include "jobs/predict/steps_of_ranks.h"
 #include "operations/device/data_sheets.h"
 #include "operations/device/operation_work.h"
-#include "report/other_devices.h"
+#include "report/rendered_devices.h"
 
 namespace ridgeline::cli {
 

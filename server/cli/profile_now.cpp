@@ -7,9 +7,9 @@
 
 #include "app/profiling/entry_check.h"
 #include "app/profiling/kept_profiles.h"
+#include "app/profiling/profile_run.h"
 #include "app/profiling/ran_sources.h"
 #include "app/profiling/remaining_time.h"
-#include "app/profiling/run.h"
 #include "cli/failure_text.h"
 #include "cli/progress_line.h"
 #include "cli/terminal.h"

@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "app/profiling/profile_run.h"
 #include "app/profiling/request.h"
-#include "app/profiling/run.h"
 #include "base/result.h"
 #include "cli/entry_runs.h"
 #include "cli/exit_codes.h"

@@ -20,8 +20,8 @@
 #include <fmt/format.h>
 
 #include "app/profiling/kept_profiles.h"
-#include "app/profiling/run.h"
-#include "app/profiling/script_run.h"
+#include "app/profiling/profile_run.h"
+#include "app/profiling/script_profile.h"
 #include "app/profiling/script_sizes.h"
 #include "cli/exit_codes.h"
 #include "cli/failure_text.h"

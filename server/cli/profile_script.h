@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "app/profiling/script_run.h"
+#include "app/profiling/script_profile.h"
 #include "cli/options.h"
 
 namespace ridgeline::cli {

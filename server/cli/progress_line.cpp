@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iostream>
 
+#include "cli/terminal.h"
 #include "report/units.h"
 
 namespace ridgeline::cli {
@@ -25,7 +26,7 @@ std::string track(double fraction) {
 
 }  // namespace
 
-ProgressLine::ProgressLine() : terminal_(::isatty(STDERR_FILENO) != 0) {}
+ProgressLine::ProgressLine() : terminal_(::isatty(STDERR_FILENO) != 0 && !is_dumb_terminal()) {}
 
 ProgressLine::~ProgressLine() { clear(); }
 

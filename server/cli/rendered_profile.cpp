@@ -12,7 +12,7 @@
 #include "report/html_report.h"
 #include "report/json.h"
 #include "report/markdown_report.h"
-#include "report/text.h"
+#include "report/text_report.h"
 
 namespace ridgeline::cli {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "app/profiling/source_text.h"
+#include "app/profiling/unsaved_text.h"
 #include "source/entry_point.h"
 
 namespace ridgeline::cli {

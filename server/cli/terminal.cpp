@@ -1,6 +1,7 @@
 #include "cli/terminal.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iostream>
 
 #include "protocol/shown_text.h"
@@ -15,6 +16,11 @@ std::string printable_lines(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return safe;
+}
+
+bool is_dumb_terminal() {
+  const char* term = std::getenv("TERM");  // NOLINT(concurrency-mt-unsafe): never written
+  return term != nullptr && std::string_view(term) == "dumb";
 }
 
 void write_to_error(std::string_view printable) { std::cerr << printable << std::flush; }

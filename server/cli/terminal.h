@@ -9,6 +9,9 @@ namespace ridgeline::cli {
 /// Lines stay lines; each is made safe for a terminal (protocol/shown_text.h) and ends with a newline.
 std::string printable_lines(std::string_view text);
 
+/// Whether TERM says that the terminal knows no escape sequences.
+bool is_dumb_terminal();
+
 /// A report or a failure's text on standard error as it is, and flushed. It is printable.
 void write_to_error(std::string_view printable);
 

@@ -9,9 +9,9 @@
 
 #include "analysis/build_profile.h"
 #include "analysis/values/idle_cause.h"
-#include "app/profiling/what_if.h"
+#include "app/profiling/what_if_base.h"
 #include "cli/python_changes.h"
-#include "report/what_if.h"
+#include "report/rendered_what_if.h"
 #include "step/changes/change_table.h"
 #include "step/graph/from_recording.h"
 

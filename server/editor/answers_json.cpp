@@ -7,12 +7,12 @@
 #include "analysis/breakdown/totals.h"
 #include "analysis/prediction/answers.h"
 #include "analysis/time/noise.h"
-#include "editor/batch_size.h"
+#include "editor/batch_size_method.h"
 #include "editor/setting_names.h"
 #include "protocol/shown_text.h"
 #include "report/json.h"
-#include "report/prediction.h"
-#include "report/what_if.h"
+#include "report/rendered_prediction.h"
+#include "report/rendered_what_if.h"
 #include "report/wording.h"
 
 namespace ridgeline::editor {

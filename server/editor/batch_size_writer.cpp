@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "editor/batch_size.h"
+#include "editor/batch_size_method.h"
 
 namespace ridgeline::editor {
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "report/what_if.h"
+#include "report/rendered_what_if.h"
 #include "source/change_edits.h"
 
 namespace ridgeline::editor {

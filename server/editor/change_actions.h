@@ -6,7 +6,7 @@
 
 #include "analysis/values/what_if.h"
 #include "editor/snapshot.h"
-#include "source/text.h"
+#include "source/span_text.h"
 
 namespace ridgeline::editor {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "editor/change_actions.h"
-#include "editor/parameters.h"
+#include "editor/method_parameters.h"
 #include "editor/snapshot.h"
 
 namespace ridgeline::editor {

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "editor/batch_size.h"
+#include "editor/batch_size_method.h"
 #include "report/labels.h"
 
 namespace ridgeline::editor {

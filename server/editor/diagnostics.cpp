@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "analysis/advice.h"
-#include "editor/batch_size.h"
+#include "editor/batch_size_method.h"
 #include "editor/mistakes.h"
 #include "report/labels.h"
 #include "report/observation_text.h"

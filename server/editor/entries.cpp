@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <utility>
 
-#include "analysis/compare/compare.h"
+#include "analysis/compare/compare_profiles.h"
 #include "app/profiling/entry_check.h"
 #include "app/profiling/project_interpreter.h"
-#include "app/profiling/source_text.h"
+#include "app/profiling/unsaved_text.h"
 #include "editor/setting_names.h"
 #include "report/labels.h"
 

@@ -7,7 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "analysis/prediction/answers.h"
-#include "source/text.h"
+#include "source/span_text.h"
 
 namespace ridgeline::editor {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "editor/batch_size.h"
+#include "editor/batch_size_method.h"
 #include "report/labels.h"
 #include "report/markdown.h"
 #include "report/work_text.h"

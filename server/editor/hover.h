@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "editor/parameters.h"
+#include "editor/method_parameters.h"
 #include "editor/snapshot.h"
 
 namespace ridgeline::editor {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "editor/batch_size.h"
+#include "editor/batch_size_method.h"
 #include "report/labels.h"
 #include "report/wording.h"
 

@@ -6,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-#include "report/text.h"
+#include "report/text_report.h"
 #include "worker/cache.h"
 
 namespace ridgeline::editor {

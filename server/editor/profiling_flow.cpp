@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "app/profiling/source_text.h"
+#include "app/profiling/unsaved_text.h"
 #include "base/path.h"
 #include "editor/progress_bar.h"
 #include "editor/script_output.h"

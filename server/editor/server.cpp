@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "editor/method_table.h"
+#include "editor/editor_methods.h"
 #include "protocol/json_fields.h"
 
 namespace ridgeline::editor {

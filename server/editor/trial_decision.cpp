@@ -4,7 +4,7 @@
 
 #include "analysis/prediction/predictor.h"
 #include "analysis/prediction/trial.h"
-#include "editor/batch_size.h"
+#include "editor/batch_size_method.h"
 
 namespace ridgeline::editor {
 

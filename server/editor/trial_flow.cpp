@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/profiling/source_text.h"
-#include "app/profiling/trial.h"
+#include "app/profiling/tried_change.h"
+#include "app/profiling/unsaved_text.h"
 #include "editor/server.h"
 #include "worker/machine.h"
 

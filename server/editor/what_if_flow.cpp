@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "app/predict_changes.h"
-#include "app/profiling/other_devices.h"
-#include "app/profiling/source_text.h"
+#include "app/profiling/step_on_devices.h"
+#include "app/profiling/unsaved_text.h"
 #include "base/path.h"
 #include "editor/progress_bar.h"
 #include "source/change_edits.h"

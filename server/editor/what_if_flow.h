@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "analysis/values/what_if.h"
-#include "app/profiling/what_if.h"
+#include "app/profiling/what_if_base.h"
 #include "base/result.h"
 #include "base/task.h"
 #include "editor/applied_change.h"

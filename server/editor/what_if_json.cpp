@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "protocol/shown_text.h"
-#include "report/what_if.h"
+#include "report/rendered_what_if.h"
 #include "source/change_edits.h"
 
 namespace ridgeline::editor {

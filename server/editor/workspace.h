@@ -15,7 +15,7 @@
 #include "base/lifetime.h"
 #include "base/task.h"
 #include "editor/entries.h"
-#include "editor/job.h"
+#include "editor/job_methods.h"
 #include "editor/settings.h"
 #include "editor/snapshot.h"
 #include "editor/source_view.h"

@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
-#include "report/best_strategy.h"
 #include "report/measured_json.h"
+#include "report/rendered_best_strategy.h"
 
 namespace ridgeline::report {
 

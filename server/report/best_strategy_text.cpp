@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "report/best_strategy.h"
+#include "report/rendered_best_strategy.h"
 #include "report/units.h"
 #include "report/wording.h"
 

@@ -5,7 +5,7 @@
 #include "report/page.h"
 #include "report/places.h"
 #include "report/table.h"
-#include "report/text.h"
+#include "report/text_report.h"
 
 namespace ridgeline::report {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "report/text.h"
+#include "report/text_report.h"
 
 namespace ridgeline::report {
 

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "report/comparison.h"
 #include "report/comparison_rows.h"
 #include "report/plain_page.h"
+#include "report/rendered_comparison.h"
 #include "report/units.h"
 #include "report/wording.h"
 

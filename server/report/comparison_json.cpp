@@ -1,6 +1,6 @@
-#include "report/comparison.h"
 #include "report/comparison_fields.h"
 #include "report/json_writer.h"
+#include "report/rendered_comparison.h"
 
 namespace ridgeline::report {
 

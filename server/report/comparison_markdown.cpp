@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "protocol/shown_text.h"
-#include "report/comparison.h"
 #include "report/comparison_rows.h"
+#include "report/rendered_comparison.h"
 #include "report/units.h"
 #include "report/wording.h"
 

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "report/comparison.h"
+#include "report/rendered_comparison.h"
 #include "report/units.h"
 #include "report/wording.h"
 

@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "report/comparison.h"
 #include "report/comparison_rows.h"
 #include "report/page.h"
+#include "report/rendered_comparison.h"
 #include "report/units.h"
 #include "report/wording.h"
 

@@ -11,7 +11,7 @@
 
 #include "analysis/values/energy.h"
 #include "report/device_text.h"
-#include "report/embedded_files.h"
+#include "report/embedded_page.h"
 #include "report/energy_text.h"
 #include "report/json.h"
 #include "report/observation_text.h"

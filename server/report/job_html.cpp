@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "report/job_report.h"
 #include "report/plain_page.h"
+#include "report/rendered_job.h"
 #include "report/units.h"
 
 namespace ridgeline::report {

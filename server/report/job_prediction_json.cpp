@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
-#include "report/job_prediction.h"
 #include "report/measured_json.h"
+#include "report/rendered_job_prediction.h"
 
 namespace ridgeline::report {
 

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "report/job_prediction.h"
 #include "report/page.h"
+#include "report/rendered_job_prediction.h"
 #include "report/units.h"
 #include "report/wording.h"
 

@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
-#include "report/job_report.h"
 #include "report/measured_json.h"
+#include "report/rendered_job.h"
 
 namespace ridgeline::report {
 

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "report/job_report.h"
+#include "report/rendered_job.h"
 #include "report/units.h"
 #include "report/wording.h"
 

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "report/page.h"
+#include "report/rendered_what_if.h"
 #include "report/units.h"
-#include "report/what_if.h"
 
 namespace ridgeline::report {
 namespace {

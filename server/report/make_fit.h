@@ -4,7 +4,7 @@
 #include <string>
 
 #include "analysis/values/what_if.h"
-#include "report/text.h"
+#include "report/text_report.h"
 
 namespace ridgeline::report {
 

@@ -5,7 +5,7 @@
 
 #include "analysis/values/prediction.h"
 #include "analysis/values/profile.h"
-#include "report/text.h"
+#include "report/text_report.h"
 
 namespace ridgeline::report {
 

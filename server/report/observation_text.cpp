@@ -32,7 +32,7 @@ std::string observed_sentence(const Observation& observation) {
     figures += (figures.empty() ? "" : ", ") + observed_figure(one);
   }
   const bool holds = observation.verdict == analysis::Verdict::kHolds;
-  return fmt::format("{}{} ({}): {}.", holds ? "" : "Not so: ", observation.statement, figures,
+  return fmt::format("{} ({}): {}.", holds ? observation.statement : observation.negation, figures,
                      observation.consequence);
 }
 
@@ -52,7 +52,7 @@ std::vector<Item> observation_notes(const analysis::Profile& profile, const anal
   std::vector<Item> notes;
   for (const Observation& observation : analysis::observe(profile, outlook)) {
     if (!observation.consequence.empty()) {
-      notes.push_back({fmt::format("observed {}", observation.number), observed_sentence(observation)});
+      notes.push_back({"advice", observed_sentence(observation)});
     }
   }
   return notes;

@@ -8,7 +8,7 @@
 #include "operations/device/device.h"
 #include "operations/table/measuring_plan.h"
 #include "operations/table/operation_table.h"
-#include "report/text.h"
+#include "report/text_report.h"
 
 namespace ridgeline::report {
 

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "report/places.h"
-#include "report/prediction.h"
+#include "report/rendered_prediction.h"
 #include "report/units.h"
 #include "report/wording.h"
 

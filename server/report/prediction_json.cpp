@@ -1,4 +1,4 @@
-#include "report/prediction.h"
+#include "report/rendered_prediction.h"
 
 #include <array>
 #include <cstddef>

@@ -9,7 +9,7 @@
 
 #include "report/page.h"
 #include "report/places.h"
-#include "report/prediction.h"
+#include "report/rendered_prediction.h"
 #include "report/units.h"
 #include "report/wording.h"
 

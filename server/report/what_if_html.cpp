@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "report/plain_page.h"
+#include "report/rendered_what_if.h"
 #include "report/units.h"
 #include "report/warnings.h"
-#include "report/what_if.h"
 
 namespace ridgeline::report {
 namespace {

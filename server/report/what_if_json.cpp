@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "report/what_if.h"
+#include "report/rendered_what_if.h"
 
 namespace ridgeline::report {
 namespace {

@@ -7,7 +7,7 @@
 #include "analysis/values/profile.h"
 #include "report/page.h"
 #include "report/places.h"
-#include "report/text.h"
+#include "report/text_report.h"
 
 namespace ridgeline::report {
 

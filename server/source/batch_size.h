@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "source/text.h"
+#include "source/span_text.h"
 
 namespace ridgeline::source {
 

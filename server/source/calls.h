@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "source/source_tree.h"
-#include "source/text.h"
+#include "source/span_text.h"
 
 namespace ridgeline::source {
 

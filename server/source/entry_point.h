@@ -11,7 +11,7 @@
 
 #include "source/batch_size.h"
 #include "source/source_tree.h"
-#include "source/text.h"
+#include "source/span_text.h"
 
 namespace ridgeline::source {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "source/entry_point.h"
-#include "source/text.h"
+#include "source/span_text.h"
 
 namespace ridgeline::source {
 

@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "base/line_index.h"
-#include "source/text.h"
+#include "source/span_text.h"
 
 namespace ridgeline::source {
 

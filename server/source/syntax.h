@@ -12,7 +12,7 @@
 
 #include "base/line_index.h"
 #include "source/source_tree.h"
-#include "source/text.h"
+#include "source/span_text.h"
 
 namespace ridgeline::source {
 

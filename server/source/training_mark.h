@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "source/source_tree.h"
-#include "source/text.h"
+#include "source/span_text.h"
 
 namespace ridgeline::source {
 

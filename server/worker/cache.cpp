@@ -15,7 +15,7 @@
 #include "base/content_hash.h"
 #include "base/errno_text.h"
 #include "base/file.h"
-#include "worker/embedded_files.h"
+#include "worker/embedded_sources.h"
 #include "worker/process.h"
 
 namespace ridgeline::worker {

@@ -23,7 +23,7 @@
 #include "base/result.h"
 #include "protocol/worker_messages.h"
 #include "worker/agent_build.h"
-#include "worker/guard/report.h"
+#include "worker/guard/guard_report.h"
 #include "worker/output_capture.h"
 #include "worker/process.h"
 #include "worker/run.h"

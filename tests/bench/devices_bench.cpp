@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "app/profiling/other_devices.h"
+#include "app/profiling/step_on_devices.h"
 #include "operations/table/operation_table.h"
 
 namespace {

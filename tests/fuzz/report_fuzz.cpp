@@ -6,7 +6,7 @@
 #include "protocol/worker_messages.h"
 #include "report/json.h"
 #include "report/read_report.h"
-#include "report/text.h"
+#include "report/text_report.h"
 #include "tests/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -549,8 +549,10 @@ class Outcome:
 def profile_bad(bad: Bad, folder: Path) -> Outcome:
     before = write(bad, folder)
     mark = f"mark-{uuid.uuid4()}"
+    # `profile` runs a file without any provider as a script.
+    command = ("predict", "--batch-size", "8") if bad.kind == "provider-missing" else ("profile",)
     done = ridgeline(
-        *("profile", folder / "entry.py", "--python", sys.executable, "--format", "json", "--seconds", "0.1"),
+        *(*command, folder / "entry.py", "--python", sys.executable, "--format", "json", "--seconds", "0.1"),
         *bad.options,
         MARK=mark,
     )

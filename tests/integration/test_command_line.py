@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import pty
 import re
 import subprocess
 import sys
@@ -145,6 +148,22 @@ def test_an_option_that_needs_another_one_is_refused_without_it(option: tuple[st
     done = ridgeline("job", "predict", ENTRY, *option)
     assert (done.returncode, done.stdout) == (2, "")
     assert "--cluster is required" in done.stderr
+
+
+@pytest.mark.parametrize(("term", "coloured"), [("dumb", False), ("xterm-256color", True)])
+def test_a_dumb_terminal_gets_no_escape_sequences(term: str, coloured: bool) -> None:
+    main, terminal = pty.openpty()
+    environment = {**os.environ, "TERM": term}
+    environment.pop("NO_COLOR", None)
+    command = [BINARY, "report", ROOT / "tests" / "data" / "report" / "sample.json"]
+    with open(main, "rb", buffering=0) as shown, subprocess.Popen(command, stdout=terminal, env=environment) as done:
+        os.close(terminal)
+        text = b""
+        with contextlib.suppress(OSError):  # the end, as Linux tells it
+            while part := shown.read(65536):
+                text += part
+    assert done.returncode == 0 and b"throughput" in text
+    assert (b"\x1b" in text) == coloured
 
 
 @pytest.mark.parametrize("words", [("--on", "abacus", ENTRY), (ENTRY, "--on", "abacus")])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import includes
@@ -121,17 +122,20 @@ def test_every_row_names_something_that_can_exist():
 SINKS = [
     (
         r"window/(?:showMessage|showMessageRequest|logMessage)\"",
-        ["server/lsp/session/session.cpp", "server/cli/remote.cpp"],
+        ["server/lsp/session/session.cpp", "server/cli/remote_command.cpp"],
     ),
     (r"\\?\$/progress\"", ["server/lsp/session/progress.cpp"]),
     (
         r"std::(?:cerr|cout|clog)\b",
-        [f"server/cli/{name}.cpp" for name in ("terminal", "progress_line", "options", "doctor", "profile_now")],
+        [
+            f"server/cli/{name}.cpp"
+            for name in ("terminal", "progress_line", "options", "doctor_command", "profile_now")
+        ],
     ),
     (
         r"\"(?:markdown|plaintext)\"",
         ["protocol/lsp.cpp", "protocol/client_capabilities.cpp"]
-        + [f"server/cli/{name}.cpp" for name in ("options", "rendered_profile", "compare")],  # --format
+        + [f"server/cli/{name}.cpp" for name in ("options", "rendered_profile", "compare_command")],  # --format
     ),
 ]
 
@@ -144,6 +148,12 @@ def test_text_is_shown_in_known_places_only():
         if source not in homes and re.search(pattern, text)
     ]
     assert found == []
+
+
+def test_no_two_headers_have_one_name():
+    """But for the agent, which is built by itself."""
+    names = [path.rpartition("/")[2] for path in tree() if path.endswith(".h") and not path.startswith("profiler/")]
+    assert [name for name, count in Counter(names).items() if count > 1] == []
 
 
 def test_folders_include_each_other_without_circles():
@@ -182,7 +192,7 @@ CASES = [
     ("protocol/a.cpp", '#include "analysis/values/profile.h"', "may not include server/analysis/values/profile.h"),
     ("protocol/recording_format.h", '#include "protocol/recording.h"', "may not include protocol/recording.h"),
     ("server/analysis/a.cpp", '#include "analysis/values/profile.h"\n#include "protocol/recording.h"', ""),
-    ("server/analysis/a.cpp", '#include "report/text.h"', "may not include server/report/text.h"),
+    ("server/analysis/a.cpp", '#include "report/text_report.h"', "may not include server/report/text_report.h"),
     ("server/analysis/a.cpp", "#include <thread>", "belongs to"),
     ("server/analysis/a.cpp", "#include <boost/math/distributions/normal.hpp>", ""),
     ("server/analysis/a.cpp", "#include <boost/asio.hpp>", "belongs to"),
@@ -206,9 +216,9 @@ CASES = [
     ("server/worker/a.cpp", "#include <sqlite3.h>", "belongs to server/store"),
     ("server/app/profiling/a.cpp", "#include <SQLiteCpp/Database.h>", "belongs to server/store"),
     ("server/store/a.cpp", '#include "analysis/values/profile.h"', "may not include server/analysis/values/profile.h"),
-    ("server/cli/a.cpp", '#include "report/text.h"\n#include <boost/asio.hpp>', ""),
-    ("server/main.cpp", '#include "cli/profile.h"', ""),
-    ("server/main.cpp", '  #  include "report/text.h"', "may not include server/report/text.h"),
+    ("server/cli/a.cpp", '#include "report/text_report.h"\n#include <boost/asio.hpp>', ""),
+    ("server/main.cpp", '#include "cli/profile_command.h"', ""),
+    ("server/main.cpp", '  #  include "report/text_report.h"', "may not include server/report/text_report.h"),
     ("profiler/agent/a.cpp", '#include "b.h"\n#include <Python.h>', ""),
     ("profiler/agent/a.cpp", '#include "protocol/recording_format.h"', ""),
     ("profiler/agent/a.cpp", '#include "protocol/recording.h"', "may not include protocol/recording.h"),
@@ -228,11 +238,11 @@ HEADERS = [
     "protocol/recording_format.h",
     "server/analysis/values/profile.h",
     "server/analysis/memory/ledger.h",
-    "server/report/text.h",
+    "server/report/text_report.h",
     "server/base/content_hash.h",
     "server/base/file.h",
     "server/store/profile_store.h",
-    "server/cli/profile.h",
+    "server/cli/profile_command.h",
     "server/lsp/transport/transport.h",
     "server/worker/worker.h",
     "profiler/agent/b.h",

@@ -123,8 +123,11 @@ Observation keeps_busy(const Profile& profile) {
   if (!busy) {
     return unknown(why_unknown(profile));
   }
-  return decided(*busy >= kBusy, {{profile.device ? "device busy" : "in operations", *busy, Unit::kShare}},
-                 *busy >= kBusy ? "" : to_keep_busy(profile));
+  const bool is_busy = *busy >= kBusy;
+  Observation made = decided(is_busy, {{profile.device ? "device busy" : "in operations", *busy, Unit::kShare}},
+                             is_busy ? "" : to_keep_busy(profile));
+  made.negation = profile.device ? "The device is idle for part of the step" : "Part of the step is outside operations";
+  return made;
 }
 
 bool is_recurrent(std::string_view type) { return type == "LSTM" || type == "GRU" || type == "RNN"; }

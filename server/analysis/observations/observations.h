@@ -33,6 +33,7 @@ struct Figure {
 struct Observation {
   int number = 0;  ///< 1 to 12, as in the thesis
   std::string statement;
+  std::string negation{};  ///< what is true in place of a statement that does not hold, where something follows
   Verdict verdict = Verdict::kUnknown;
   std::string reason;           ///< of kUnknown and kNotApplicable
   std::vector<Figure> figures;  ///< that make it true or not

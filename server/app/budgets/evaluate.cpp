@@ -11,7 +11,7 @@
 
 #include "analysis/compare/run_figures.h"
 #include "analysis/compare/statistics.h"
-#include "report/comparison.h"
+#include "report/rendered_comparison.h"
 #include "report/units.h"
 
 namespace ridgeline::app {

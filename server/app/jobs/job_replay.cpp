@@ -11,7 +11,7 @@
 #include "jobs/optimize/changed_step.h"
 #include "jobs/record/kinds.h"
 #include "jobs/replay/job_analysis.h"
-#include "report/job_report.h"
+#include "report/rendered_job.h"
 
 namespace ridgeline::app {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/profiling/source_text.h"
+#include "app/profiling/unsaved_text.h"
 #include "source/entry_point.h"
 
 namespace ridgeline::app {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "analysis/values/profile.h"
+#include "app/profiling/profile_run.h"
 #include "app/profiling/request.h"
-#include "app/profiling/run.h"
 #include "store/profile_store.h"
 
 namespace ridgeline::app {

@@ -5,8 +5,8 @@
 
 #include "operations/device/data_sheets.h"
 #include "operations/work/own_programs.h"
-#include "operations/work/recorded_operations.h"
-#include "operations/work/step_work.h"
+#include "operations/work/recorded_work.h"
+#include "operations/work/work_of_step.h"
 
 namespace ridgeline::app {
 

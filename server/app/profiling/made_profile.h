@@ -9,11 +9,11 @@
 
 #include "analysis/values/prediction.h"
 #include "analysis/values/profile.h"
+#include "app/profiling/profile_run.h"
 #include "app/profiling/request.h"
-#include "app/profiling/run.h"
 #include "base/result.h"
 #include "protocol/worker_messages.h"
-#include "source/text.h"
+#include "source/span_text.h"
 
 namespace ridgeline::app {
 

@@ -10,7 +10,7 @@
 
 #include "app/profiling/remaining_time.h"
 #include "app/profiling/size_chooser.h"
-#include "app/profiling/trial.h"
+#include "app/profiling/tried_change.h"
 
 namespace ridgeline::app {
 

@@ -12,10 +12,10 @@
 #include <string_view>
 
 #include "app/profiling/made_profile.h"
+#include "app/profiling/profile_run.h"
 #include "app/profiling/request.h"
-#include "app/profiling/run.h"
-#include "app/profiling/script_run.h"
-#include "app/profiling/what_if.h"
+#include "app/profiling/script_profile.h"
+#include "app/profiling/what_if_base.h"
 #include "base/lifetime.h"
 #include "base/task.h"
 #include "worker/worker.h"
@@ -49,8 +49,8 @@ class ProfileQueue {
   base::Task<ProfileOutcome> profile(Ticket ticket, ProfileRequest request, Target target, JobEvents events);
   /// Runs a training script as it is, in the background, in the place of a profile.
   base::Task<ProfileOutcome> run_script(Ticket ticket, ScriptRequest request, Target target, JobEvents events);
-  /// A trial (app/profiling/trial.h) of a batch size: what it sees is added to `held`. It replaces the trials that wait
-  /// or run, and no profile.
+  /// A trial (app/profiling/tried_change.h) of a batch size: what it sees is added to `held`. It replaces the trials
+  /// that wait or run, and no profile.
   base::Task<ProfileOutcome> try_batch_size(Ticket ticket, ProfileRequest request, Target target,
                                             std::shared_ptr<const MadeProfile> held, JobEvents events);
   /// Runs an experiment on the entry, in the order of the profiles; it replaces trials, and no profile.

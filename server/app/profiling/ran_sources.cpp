@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "app/profiling/source_text.h"
+#include "app/profiling/unsaved_text.h"
 #include "base/line_index.h"
 #include "base/text.h"
 #include "base/utf8.h"

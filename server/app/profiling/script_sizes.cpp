@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "app/profiling/run.h"
-#include "worker/guard/report.h"
+#include "app/profiling/profile_run.h"
+#include "worker/guard/guard_report.h"
 
 namespace ridgeline::app {
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "app/profiling/run.h"
+#include "app/profiling/profile_run.h"
 #include "worker/worker.h"
 
 namespace ridgeline::app {

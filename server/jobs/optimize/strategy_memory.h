@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/values/input.h"
-#include "jobs/optimize/best_strategy.h"
+#include "jobs/optimize/strategy_search.h"
 #include "jobs/predict/recomputation.h"
 #include "protocol/recording.h"
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lsp/session/text.h"
+#include "lsp/session/document_text.h"
 #include "protocol/lsp.h"
 
 namespace ridgeline::lsp {

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "operations/device/embedded_files.h"
+#include "operations/device/embedded_data_sheets.h"
 
 namespace ridgeline::operations {
 

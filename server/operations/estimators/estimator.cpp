@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "operations/estimators/parameters.h"
+#include "operations/estimators/estimator_parameters.h"
 
 namespace ridgeline::operations {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <set>
 
-#include "operations/estimators/parameters.h"
+#include "operations/estimators/estimator_parameters.h"
 
 namespace ridgeline::operations {
 

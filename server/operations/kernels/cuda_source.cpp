@@ -9,8 +9,8 @@
 #include "operations/device/tile_model.h"
 #include "operations/kernels/convolution.h"
 #include "operations/kernels/cuda_plan.h"
+#include "operations/kernels/kernel_source.h"
 #include "operations/kernels/sizes.h"
-#include "operations/kernels/source_text.h"
 
 namespace ridgeline::operations {
 

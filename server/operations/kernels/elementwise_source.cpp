@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "operations/kernels/elementwise_plan.h"
-#include "operations/kernels/source_text.h"
+#include "operations/kernels/kernel_source.h"
 
 namespace ridgeline::operations {
 

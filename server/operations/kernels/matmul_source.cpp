@@ -3,8 +3,8 @@
 #include <string_view>
 
 #include "operations/kernels/convolution.h"
+#include "operations/kernels/kernel_source.h"
 #include "operations/kernels/matrix_vector.h"
-#include "operations/kernels/source_text.h"
 
 namespace ridgeline::operations {
 

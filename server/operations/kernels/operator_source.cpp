@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "operations/kernels/convolution.h"
+#include "operations/kernels/kernel_source.h"
 #include "operations/kernels/matmul_source.h"
-#include "operations/kernels/source_text.h"
 
 namespace ridgeline::operations {
 

@@ -1,8 +1,8 @@
 #include <string>
 #include <string_view>
 
+#include "operations/kernels/kernel_source.h"
 #include "operations/kernels/reduction_plan.h"
-#include "operations/kernels/source_text.h"
 
 namespace ridgeline::operations {
 

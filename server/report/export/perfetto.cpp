@@ -16,7 +16,7 @@
 #include "analysis/breakdown/breakdown.h"
 #include "analysis/memory/memory.h"
 #include "analysis/memory/memory_over_time.h"
-#include "report/export/places.h"
+#include "report/export/exported_places.h"
 #include "report/export/trace_writer.h"
 
 namespace ridgeline::report {

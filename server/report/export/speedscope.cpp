@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/analysed_run.h"
-#include "report/export/places.h"
+#include "report/export/exported_places.h"
 
 namespace ridgeline::report {
 

@@ -30,9 +30,9 @@
 #include "base/file.h"
 #include "base/path.h"
 #include "worker/guard/call_reader.h"
+#include "worker/guard/guard_report.h"
+#include "worker/guard/guarded_places.h"
 #include "worker/guard/landlock.h"
-#include "worker/guard/places.h"
-#include "worker/guard/report.h"
 
 namespace ridgeline::worker {
 

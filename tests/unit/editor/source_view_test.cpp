@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "editor/batch_size.h"
+#include "editor/batch_size_method.h"
 
 namespace ridgeline::editor {
 namespace {

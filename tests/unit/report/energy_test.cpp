@@ -7,7 +7,7 @@
 #include "report/html_report.h"
 #include "report/json.h"
 #include "report/read_report.h"
-#include "report/text.h"
+#include "report/text_report.h"
 #include "report/units.h"
 #include "tests/unit/report/sample_profile.h"
 

@@ -1,7 +1,7 @@
 // The page and the text of a job of two ranks.
 #include <gmock/gmock.h>
 
-#include "report/job_report.h"
+#include "report/rendered_job.h"
 
 namespace ridgeline::report {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <string>
 
-#include "report/what_if.h"
+#include "report/rendered_what_if.h"
 
 namespace ridgeline::report {
 namespace {

@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "tests/unit/worker/places.h"
-#include "worker/embedded_files.h"
+#include "worker/embedded_sources.h"
 
 namespace ridgeline::worker {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "worker/embedded_files.h"
+#include "worker/embedded_sources.h"
 
 namespace ridgeline::worker {
 namespace {

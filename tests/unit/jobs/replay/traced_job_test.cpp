@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "ingest/traced_rank.h"
+#include "ingest/import_rank.h"
 #include "jobs/clocks/one_clock.h"
 #include "jobs/record/rank_figures.h"
 #include "tests/unit/ingest/trace_text.h"

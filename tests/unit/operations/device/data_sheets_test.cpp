@@ -10,7 +10,7 @@
 
 #include "operations/device/data_sheet_table.h"
 #include "operations/device/device_file.h"
-#include "operations/device/embedded_files.h"
+#include "operations/device/embedded_data_sheets.h"
 
 namespace ridgeline::operations {
 namespace {

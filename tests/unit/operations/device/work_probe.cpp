@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "app/profiling/other_devices.h"
+#include "app/profiling/step_on_devices.h"
 #include "base/file.h"
 #include "jobs/predict/steps_of_ranks.h"
 #include "operations/device/data_sheets.h"

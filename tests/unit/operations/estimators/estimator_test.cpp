@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "operations/estimators/estimator_file.h"
+#include "operations/estimators/estimator_parameters.h"
 #include "operations/estimators/groups.h"
 #include "operations/estimators/held_out.h"
-#include "operations/estimators/parameters.h"
 
 namespace ridgeline::operations {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "ingest/execution_trace.h"
+#include "ingest/read_execution_trace.h"
 #include "jobs/optimize/changed_step.h"
 #include "jobs/optimize/job_changes.h"
 #include "jobs/replay/executed_job.h"

@@ -1,0 +1,152 @@
+#include "app/profiling/script_profile.h"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+#include <variant>
+
+#include "worker/cache.h"
+#include "worker/interpreter.h"
+#include "worker/machine.h"
+#include "worker/process.h"
+
+namespace ridgeline::app {
+
+namespace {
+
+bool is_script(const std::string& word) {
+  std::error_code problem;
+  return word.ends_with(".py") && std::filesystem::is_regular_file(word, problem);
+}
+
+/// Why a job has no process to show.
+RunFailure no_figures(worker::JobEnd& end, const Target& target) {
+  const std::string name = std::filesystem::path(target.entry).filename().string();
+  const bool ended_well = WIFEXITED(end.status) && WEXITSTATUS(end.status) == 0;
+  const std::string what = ended_well ? "ended" : worker::describe_end(end.status);
+  return {protocol::failure_of(
+              ended_well ? protocol::FailureKind::kNoTrainingStep : protocol::FailureKind::kProcessDied, "iteration",
+              end.joined ? name + " " + what + " before it took a training step."
+                         : name + " " + what + " before it imported torch."),
+          std::move(end.output)};
+}
+
+/// What a shell takes as it is.
+constexpr const char* kPlainLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
+
+}  // namespace
+
+std::string script_of(const std::vector<std::string>& command) {
+  const auto script = std::ranges::find_if(command, is_script);
+  std::error_code problem;
+  const std::filesystem::path path = script != command.end() ? std::filesystem::path(*script) : "-";
+  return std::filesystem::weakly_canonical(std::filesystem::absolute(path, problem), problem).string();
+}
+
+base::Result<worker::JobOptions, RunFailure> plan_job(const ScriptRequest& request) {
+  const auto cache = worker::cache_folder();
+  if (!cache) {
+    return RunFailure{protocol::failure_of(protocol::FailureKind::kCache, "start", cache.error().message()), ""};
+  }
+  const std::string script = script_of(request.command);
+  const std::string& named_root = request.place.project_root;
+  worker::JobOptions options;
+  options.cache = *cache;
+  options.spec = {named_root.empty() ? worker::find_project_root(script)
+                                     : std::filesystem::absolute(named_root).lexically_normal().string(),
+                  request.steps,
+                  request.stop,
+                  request.place.time_budget_seconds,
+                  request.place.code,
+                  {},
+                  {},
+                  0};
+  options.spec.batch_size = request.batch_size;
+  options.command = request.command;
+  options.device = request.place.device;
+  const std::string& first = request.command.front();
+  if (is_script(first)) {
+    options.command.insert(options.command.begin(),
+                           worker::find_interpreter(request.place.python, script, options.spec.project_root).path);
+  } else if (first.ends_with(".py")) {
+    return RunFailure{
+        protocol::failure_of(protocol::FailureKind::kEntryUnreadable, "start", "There is no file " + first + "."), ""};
+  }
+  return options;
+}
+
+base::Result<ProfileRun, RunFailure> analyse_process(worker::JobProcess process, const worker::JobOptions& options,
+                                                     const store::Moment& began) {
+  if (auto* failure = std::get_if<protocol::Failure>(&process.outcome)) {
+    return RunFailure{std::move(*failure), ""};
+  }
+  PlannedRun plan;
+  plan.began = began;
+  std::error_code problem;
+  const std::string script = process.joined.script.empty() ? script_of(options.command) : process.joined.script;
+  plan.spec.entry = std::filesystem::weakly_canonical(script, problem).string();
+  plan.spec.project_root = options.spec.project_root;
+  plan.capacity_bytes = worker::memory_capacity();
+  add_processor(plan, options.cache);
+  take_settings(plan);
+  return analyse_run({std::move(std::get<worker::RunOutput>(process.outcome)), {}, process.joined.environment}, plan);
+}
+
+base::Result<worker::JobOptions, RunFailure> plan_background_job(const ScriptRequest& request, const Target& target) {
+  ScriptRequest resolved = request;
+  resolved.stop = true;
+  resolved.place.python = target.interpreter.path;
+  resolved.place.project_root = target.project_root;
+  auto options = plan_job(resolved);
+  if (options) {
+    options->in_background = true;
+    options->folder =
+        request.folder.empty() ? std::filesystem::path(target.entry).parent_path().string() : request.folder;
+    options->variables = request.variables;
+  }
+  return options;
+}
+
+ProfileOutcome make_script_profile(worker::JobEnd end, const worker::JobOptions& options, const Target& target,
+                                   const store::Moment& began) {
+  const auto has_figures = [](const worker::JobProcess& process) {
+    return std::holds_alternative<worker::RunOutput>(process.outcome);
+  };
+  const auto trained = std::ranges::count_if(end.processes, has_figures);
+  auto first = std::ranges::find_if(end.processes, has_figures);
+  if (first == end.processes.end()) {
+    first = end.processes.begin();  // it says why
+  }
+  if (first == end.processes.end()) {
+    return no_figures(end, target);
+  }
+  auto run = analyse_process(std::move(*first), options, began);
+  if (!run) {
+    run.error().output = std::move(end.output);
+    return std::move(run).error();
+  }
+  if (trained > 1) {
+    run->profile.warnings.push_back("These figures are of the first of " + std::to_string(trained) +
+                                    " processes that train.");
+  }
+  ProfileRequest request;
+  request.keep = false;
+  return keep_with_texts(std::move(*run), request, target);
+}
+
+std::string command_line(const std::vector<std::string>& command) {
+  std::string line;
+  for (const std::string& word : command) {
+    const bool plain = !word.empty() && word.find_first_not_of(kPlainLetters) == std::string::npos;
+    std::string quoted = word;
+    for (std::size_t at = quoted.find('\''); !plain && at != std::string::npos; at = quoted.find('\'', at + 4)) {
+      quoted.replace(at, 1, "'\\''");
+    }
+    line += (line.empty() ? "" : " ") + (plain ? word : "'" + quoted + "'");
+  }
+  return line;
+}
+
+}  // namespace ridgeline::app

@@ -1,0 +1,115 @@
+#include "cli/init_command.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "app/profiling/entry_name.h"
+#include "app/profiling/unsaved_text.h"
+#include "base/errno_text.h"
+#include "cli/exit_codes.h"
+#include "cli/profile_now.h"
+#include "cli/terminal.h"
+#include "report/units.h"
+#include "source/entry_point_text.h"
+
+namespace ridgeline::cli {
+
+namespace {
+
+struct InitOptions {
+  std::string script;
+  std::string output;  ///< empty: beside the script
+  bool try_it = false;
+  std::shared_ptr<app::ProfileRequest> request = std::make_shared<app::ProfileRequest>();  ///< of the try
+};
+
+/// Writes a file that was not there before; else says why not, and returns false.
+bool write_new_file(const std::string& path, const std::string& text) {
+  std::FILE* const file = std::fopen(path.c_str(), "wx");
+  if (file == nullptr) {
+    print_error(base::with_errno("cannot write " + path));
+    return false;
+  }
+  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  const bool closed = std::fclose(file) == 0;
+  if (!written || !closed) {
+    print_error(base::with_errno("cannot write all of " + path));
+  }
+  return written && closed;
+}
+
+/// Runs what was written: a short profile at its own batch size, which is not kept. What fails is written to stderr.
+int try_entry(const std::string& entry, app::ProfileRequest request) {
+  request.entry = entry;
+  request.time_budget_seconds = 1;
+  request.keep = false;
+  const auto target = find_target_or_report(request);
+  if (!target) {
+    return target.error().value;
+  }
+  const auto made = profile_now(request, *target);
+  if (!made) {
+    return made.error().value;
+  }
+  const analysis::Profile& profile = made->profile;
+  print_error("tried: an iteration with batch size " + std::to_string(profile.batch_size) + " takes " +
+              report::duration(profile.iteration.ms.value) + ".");
+  return kExitOk;
+}
+
+int run(const InitOptions& options) {
+  namespace fs = std::filesystem;
+  const fs::path script = options.script;
+  const fs::path folder = script.has_parent_path() ? script.parent_path() : fs::path(".");
+  const auto text = app::text_of(options.script);
+  if (!text.has_value()) {
+    print_error("cannot read " + options.script + ": name a Python file");
+    return kExitUsage;
+  }
+  const std::string output =
+      options.output.empty() ? (folder / app::free_entry_name(folder)).lexically_normal().string() : options.output;
+  std::error_code problem;
+  if (fs::exists(fs::symlink_status(output, problem))) {
+    print_error(output + " exists, and is not replaced. Name another file with --output.");
+    return kExitUsage;
+  }
+  const fs::path parent = fs::path(output).has_parent_path() ? fs::path(output).parent_path() : fs::path(".");
+  const bool beside = fs::equivalent(parent, folder, problem);
+  const auto entry_point = source::entry_point_text(*text, script.filename().string(), beside);
+  if (!entry_point) {
+    print_error(options.script + ": " + entry_point.error().message());
+    return kExitEntryFailed;
+  }
+  if (!write_new_file(output, entry_point->text)) {
+    return kExitEnvironment;
+  }
+  std::string message = "wrote " + output + ". Read it before you profile it.";
+  for (const std::string& unknown : entry_point->unknown) {
+    message += "\nto fill in: " + unknown;
+  }
+  print_error(message);
+  return options.try_it ? try_entry(output, *options.request) : kExitOk;
+}
+
+}  // namespace
+
+void add_init_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<InitOptions>();
+  CLI::App* command = app.add_subcommand("init", "Write an entry point for a training script, without running it.");
+  CLI::Option* const try_it = command->add_flag(
+      "--try", options->try_it, "Then run what was written, for a few iterations, to see that it works");
+  command->add_option("SCRIPT", options->script, "Python file that trains, or defines a model")->required();
+  command->add_option("--output", options->output,
+                      "File to write, which must not exist; default: entry.py beside the script, or entry_2.py ...");
+  command->add_option("--python", options->request->python, "Python interpreter with the project's packages, for --try")
+      ->needs(try_it);
+  command->footer(
+      "Examples:\n"
+      "  ridgeline init train.py --try\n"
+      "  ridgeline init train.py --output profile_entry.py");
+  command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace ridgeline::cli

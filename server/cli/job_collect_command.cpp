@@ -1,0 +1,156 @@
+#include "cli/job_collect_command.h"
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "app/jobs/job_files.h"
+#include "base/file.h"
+#include "cli/exit_codes.h"
+#include "cli/job_ranks.h"
+#include "cli/options.h"
+#include "cli/remote_host.h"
+#include "cli/terminal.h"
+#include "jobs/record/job_file.h"
+#include "protocol/shown_text.h"
+
+namespace ridgeline::cli {
+
+namespace {
+
+using app::NamedJob;
+using jobs::Job;
+using jobs::JobRank;
+
+struct CollectRequest {
+  std::vector<std::string> places;
+  std::vector<std::string> ssh{"ssh"};
+  std::string output;
+};
+
+/// As scp reads it: a colon before any slash ends the name of a host.
+struct Place {
+  std::string host{};  ///< empty: this machine
+  std::string file{};
+};
+
+Place place_of(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos || text.find('/') < colon) {
+    return {"", text};
+  }
+  return {text.substr(0, colon), text.substr(colon + 1)};
+}
+
+std::string place_problem(const std::string& text) {
+  const Place place = place_of(text);
+  return place.file.empty() || place.host.starts_with('-') || text.starts_with(':')
+             ? text + " is neither HOST:FILE nor a file of this machine"
+             : std::string();
+}
+
+base::Result<std::string> bytes_at(const Place& place, const std::vector<std::string>& ssh) {
+  if (place.host.empty()) {
+    return base::read_text(place.file, app::kMostJobBytes);
+  }
+  const RemoteOptions remote{.host = place.host, .ssh = ssh, .program = {}};
+  return output_of_host(remote, "exec cat -- " + shell_quoted(place.file), "", app::kMostJobBytes);
+}
+
+/// Why these cannot be the machines of one job; empty where they can.
+std::string contradiction(const std::vector<NamedJob>& jobs) {
+  std::map<int, std::string> places;  // by rank
+  const int ranks = jobs.front().job.ranks.front().record.world_size;
+  for (const NamedJob& one : jobs) {
+    for (const JobRank& rank : one.job.ranks) {
+      const auto [found, is_new] = places.try_emplace(rank.record.rank, one.name);
+      if (!is_new) {
+        return fmt::format("rank {} is in {} and in {}", found->first, found->second, one.name);
+      }
+      if (rank.record.world_size == ranks) {
+        continue;
+      }
+      return fmt::format("{} is of a job of {} ranks, {} of one of {}", jobs.front().name, ranks, one.name,
+                         rank.record.world_size);
+    }
+  }
+  return "";
+}
+
+base::Result<Job> collected(const CollectRequest& request) {
+  std::vector<NamedJob> jobs;
+  for (const std::string& text : request.places) {
+    const auto bytes = bytes_at(place_of(text), request.ssh);
+    if (!bytes) {
+      return base::error(text + ": " + bytes.error().message());
+    }
+    auto job = jobs::parse_job(*bytes);
+    if (!job) {
+      return base::error(text + ": " + job.error().message());
+    }
+    jobs.push_back({text, std::move(*job)});
+  }
+  const std::string problem = contradiction(jobs);
+  return problem.empty() ? app::joined(std::move(jobs)) : base::Result<Job>(base::error(problem));
+}
+
+/// Summarizes the ranks: their numbers, how many machines they ran on, and the steps that all have.
+std::string summary(const Job& job) {
+  std::vector<int> ranks;
+  std::set<std::string> machines;
+  for (const JobRank& rank : job.ranks) {
+    ranks.push_back(rank.record.rank);
+    machines.insert(rank.record.host);
+  }
+  const auto steps = jobs::common_steps(app::records_of(job));
+  return fmt::format("ranks {} of {} machine{}; {}", fmt::join(ranks, ", "), machines.size(),
+                     machines.size() == 1 ? "" : "s",
+                     steps.empty() ? "no step was recorded by all of them"
+                                   : fmt::format("all recorded steps {} to {}", steps.front(), steps.back()));
+}
+
+int collect(const CollectRequest& request) {
+  const auto job = collected(request);
+  if (!job) {
+    print_error(protocol::printable(job.error().message()));
+    return kExitEnvironment;
+  }
+  const int written = write_job(*job, request.output);
+  if (written == kExitOk) {
+    print_error(fmt::format("{}: {}", request.output, summary(*job)));
+  }
+  return written;
+}
+
+}  // namespace
+
+void add_job_collect_command(CLI::App& job, int& exit_code) {
+  auto request = std::make_shared<CollectRequest>();
+  CLI::App* command = job.add_subcommand(
+      "collect",
+      "Fetch what `ridgeline profile --job` wrote on each machine of a job, by ssh, and make one file of it.");
+  command
+      ->add_option(
+          "PLACES", request->places,
+          "HOST:FILE, with HOST as ssh knows it and FILE from the home folder there; or a file of this machine")
+      ->required()
+      ->check(CLI::Validator(place_problem, ""));
+  add_file_option(*command, "--output", request->output, "File to write the job to");
+  command->get_option("--output")->required();
+  command->add_option("--ssh-option", "An option of ssh, such as `-p2222` or `-Fconfig`; may be repeated")
+      ->each([request](const std::string& option) { request->ssh.push_back(option); })
+      ->take_all();
+  command->footer(
+      "Examples:\n"
+      "  ridgeline job collect node1:run.ridgeline-job node2:run.ridgeline-job --output mine.ridgeline-job\n"
+      "  ridgeline job collect here.ridgeline-job me@node2:/data/run.ridgeline-job --output mine.ridgeline-job");
+  command->callback([request, &exit_code] { exit_code = collect(*request); });
+}
+
+}  // namespace ridgeline::cli

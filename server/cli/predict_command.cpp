@@ -1,0 +1,257 @@
+#include "cli/predict_command.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "analysis/prediction/answers.h"
+#include "app/predict_changes.h"
+#include "app/profiling/batch_changes.h"
+#include "app/profiling/kept_profiles.h"
+#include "cli/experiments.h"
+#include "cli/imported_trace.h"
+#include "cli/options.h"
+#include "cli/profile_now.h"
+#include "cli/terminal.h"
+#include "report/make_fit.h"
+#include "report/rendered_prediction.h"
+
+namespace ridgeline::cli {
+
+namespace {
+
+struct PredictOptions {
+  std::shared_ptr<app::ProfileRequest> request = std::make_shared<app::ProfileRequest>();
+  std::shared_ptr<Output> output = std::make_shared<Output>();
+  int batch_size = 0;             ///< 0: not asked for
+  double throughput = 0;          ///< likewise
+  double percent_of_maximum = 0;  ///< likewise
+  bool balanced = false;
+  bool fits = false;               ///< the question when there is no other
+  int make_fit = 0;                ///< another kind of question; 0: not asked for
+  std::uint64_t memory_bytes = 0;  ///< of --fits and --make-fit; 0: the capacity
+  bool refine = false;
+  double measure_seconds = 60;
+
+  analysis::Question question(std::uint64_t capacity_bytes) const {
+    if (batch_size > 0) {
+      return {analysis::Quantity::kBatchSize, static_cast<double>(batch_size)};
+    }
+    if (throughput > 0) {
+      return {analysis::Quantity::kThroughput, throughput};
+    }
+    if (percent_of_maximum > 0) {
+      return {analysis::Quantity::kThroughputShare, percent_of_maximum / 100};
+    }
+    if (balanced) {
+      return {analysis::Quantity::kBalance, 1};
+    }
+    return {analysis::Quantity::kMemory, static_cast<double>(memory_bytes > 0 ? memory_bytes : capacity_bytes)};
+  }
+};
+
+/// The changes' operations are captured and timed after the profile.
+base::Result<analysis::WhatIf, ExitCode> changes_predicted(const PredictOptions& options, EntryRuns& runs,
+                                                           const analysis::Environment& environment,
+                                                           app::WhatIfBase base,
+                                                           std::vector<protocol::ChangeRequest> requests) {
+  EntryExperiments runner(runs);
+  app::PredictedStep step{std::make_shared<const app::WhatIfBase>(std::move(base)), app::no_times(environment)};
+  step.measure_seconds = options.measure_seconds;
+  step.is_judged = false;  // the batch size is no change whose predictions other models were compared with
+  auto predicted = wait_for(runs.target(), app::predict_changes(runner, std::move(step), {std::move(requests)}, {}));
+  if (!predicted) {
+    return predicted.error();
+  }
+  return std::move(predicted->answer);
+}
+
+/// Nothing, with a warning, where it cannot be predicted.
+base::Result<std::optional<analysis::RefinedBatch>, ExitCode> refine(const PredictOptions& options, EntryRuns& runs,
+                                                                     const app::ProfileRun& made,
+                                                                     const analysis::Answer& answer) {
+  std::optional<analysis::RefinedBatch> refined;
+  if (!answer.batch.has_value()) {
+    return refined;
+  }
+  const int size = answer.batch->batch_size;
+  const auto found = changes_predicted(options, runs, made.profile.environment, app::what_if_base(made),
+                                       {app::batch_size_change(size)});
+  if (!found) {
+    return found.error();
+  }
+  refined = app::refined_batch(*found, size);
+  if (!refined.has_value()) {
+    warn(
+        fmt::format("A batch of {} cannot be predicted from its operations: {}.", size, found->changes.front().reason));
+  }
+  for (const std::string& warning : report::shown_warnings(found->warnings, options.output->warnings)) {
+    warn(warning);
+  }
+  return refined;
+}
+
+int run_make_fit(const PredictOptions& options, EntryRuns& runs) {
+  const auto made = profile_now(runs);
+  if (!made) {
+    return made.error().value;
+  }
+  app::WhatIfBase base = app::what_if_base(*made);
+  if (const auto problem = app::fit_problem(base); !problem.empty()) {
+    print_error(fmt::format("--make-fit is not answered for this step: {}.", problem));
+    return kExitUsage;
+  }
+  const int size = options.make_fit;
+  const auto found =
+      changes_predicted(options, runs, made->profile.environment, std::move(base), app::fitting_requests(size));
+  if (!found) {
+    return found.error().value;
+  }
+  const analysis::BatchPrediction fitted = analysis::predict_batch(analysis::make_predictor(made->profile), size);
+  const std::uint64_t limit = options.memory_bytes > 0 ? options.memory_bytes : made->profile.capacity_bytes;
+  const auto answer = app::make_fit(*found, size, limit, analysis::best_peak_bytes(fitted));
+  if (!answer.has_value()) {
+    print_error(
+        fmt::format("The memory of a batch of {} cannot be predicted: {}.", size, found->changes.back().reason));
+    return kExitEntryFailed;
+  }
+  return write_out(options.output->format == "json" ? report::json_make_fit(*answer)
+                                                    : report::text_make_fit(*answer, text_options(*options.output)),
+                   *options.output);
+}
+
+int run_batch_question(const PredictOptions& options, const app::Target& target, EntryRuns& runs) {
+  std::optional<app::StoredProfile> kept;
+  if (!options.refine) {
+    auto [found, warning] = app::find_kept_profile(*options.request, target);
+    warn(warning);
+    kept = std::move(found);
+  }
+  const bool stored = kept.has_value();
+  const std::int64_t now = app::seconds_since_1970();
+  std::optional<app::ProfileRun> made;
+  if (!stored) {
+    auto profiled = profile_now(runs);
+    if (!profiled) {
+      return profiled.error().value;
+    }
+    made = std::move(*profiled);
+    kept = app::StoredProfile{made->profile, now};
+  }
+  const analysis::Answer answer =
+      analysis::answer(analysis::make_predictor(kept->profile), options.question(kept->profile.capacity_bytes));
+  const report::Origin origin{stored, kept->created_s, std::max(std::int64_t{0}, now - kept->created_s)};
+  std::optional<analysis::RefinedBatch> refined;
+  if (options.refine) {
+    auto found = refine(options, runs, *made, answer);
+    if (!found) {
+      return found.error().value;
+    }
+    refined = *found;
+  }
+  return write_out(options.output->format == "json"
+                       ? report::json_prediction(answer, kept->profile, origin, refined)
+                       : report::text_prediction(answer, kept->profile, origin, text_options(*options.output), refined),
+                   *options.output);
+}
+
+int run(const PredictOptions& options) {
+  if (looks_like_trace(options.request->entry)) {
+    print_error(
+        "A trace has one batch size. `ridgeline devices` predicts it for other devices, and `ridgeline what-if` what "
+        "changes would bring; other batch sizes need an entry point.");
+    return kExitUsage;
+  }
+  const auto target = find_target_or_report(*options.request);
+  if (!target) {
+    return target.error().value;
+  }
+  EntryRuns runs(*options.request, *target);
+  if (options.make_fit > 0) {
+    return run_make_fit(options, runs);
+  }
+  return run_batch_question(options, *target, runs);
+}
+
+/// At most one of them may be given; --fits and --make-fit are the last.
+std::vector<CLI::Option*> add_questions(CLI::App& command, PredictOptions& options) {
+  std::vector<CLI::Option*> questions = {
+      command.add_option("--batch-size", options.batch_size, "The throughput and memory of this batch size")
+          ->check(CLI::Range(1, analysis::kMaxBatchSize)),
+      command
+          .add_option("--throughput", options.throughput,
+                      "The smallest batch size with at least this many samples per second")
+          ->check(number_in(1e-9, 1e12)),
+      command
+          .add_option("--of-maximum", options.percent_of_maximum,
+                      "The smallest batch size with at least this percentage of the greatest throughput")
+          ->check(number_in(0.1, 100)),
+      command.add_flag("--balanced", options.balanced,
+                       "The smallest batch size with as many bytes of activations as of weights"),
+      command.add_flag("--fits", options.fits, "The largest batch size that fits into the memory"),
+      command
+          .add_option("--make-fit", options.make_fit,
+                      "Which changes make this batch size fit into the memory, and what they cost in time")
+          ->check(CLI::Range(1, analysis::kMaxBatchSize)),
+  };
+  for (CLI::Option* question : questions) {
+    question->group("What to predict (one of)");
+  }
+  return questions;
+}
+
+/// Refuses none and several of the questions, and --memory without one that it is for.
+void check_questions(const std::vector<CLI::Option*>& questions, const CLI::Option& memory) {
+  const auto is_given = [](const CLI::Option* option) { return option->count() > 0; };
+  const auto count = std::ranges::count_if(questions, is_given);
+  if (count == 0 && memory.count() == 0) {
+    throw CLI::RequiredError(
+        "what to predict: --batch-size, --throughput, --of-maximum, --balanced, --fits or --make-fit");
+  }
+  if (count > 1) {
+    throw CLI::ValidationError("what to predict", "only one can be asked for at a time");
+  }
+  if (count == 1 && memory.count() > 0 && std::ranges::none_of(questions.end() - 2, questions.end(), is_given)) {
+    throw CLI::ValidationError("--memory", "it is for --fits and --make-fit");
+  }
+}
+
+}  // namespace
+
+void add_predict_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<PredictOptions>();
+  CLI::App* command = app.add_subcommand("predict", "Predict throughput and memory at another batch size.");
+  const std::vector<CLI::Option*> questions = add_questions(*command, *options);
+  CLI::Option* memory =
+      command
+          ->add_option("--memory", options->memory_bytes,
+                       "With --make-fit, and with --fits, which it implies: this much memory, such as 8GiB, instead of "
+                       "the device's")
+          ->transform(CLI::AsSizeValue(false))
+          ->check(CLI::PositiveNumber);
+  command->add_flag("--refine", options->refine,
+                    "Also predict the batch size from operations that are timed at its shapes; profiles anew");
+  command
+      ->add_option("--measure-seconds", options->measure_seconds,
+                   "With --refine and --make-fit: how long to time operations that are not known yet")
+      ->check(number_in(1, 3600))
+      ->capture_default_str();
+  add_profile_options(*command, options->request);
+  add_output_options(*command, options->output);
+  add_warnings_option(*command, options->output);
+  command->footer(
+      "Examples:\n"
+      "  ridgeline predict entry.py --batch-size 64 --refine\n"
+      "  ridgeline predict entry.py --fits --memory 8GiB");
+  command->callback([options, questions, memory, &exit_code] {
+    check_questions(questions, *memory);
+    exit_code = run(*options);
+  });
+}
+
+}  // namespace ridgeline::cli

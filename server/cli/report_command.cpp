@@ -1,0 +1,90 @@
+#include "cli/report_command.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+
+#include "analysis/prediction/answers.h"
+#include "cli/exit_codes.h"
+#include "cli/imported_trace.h"
+#include "cli/options.h"
+#include "cli/rendered_profile.h"
+#include "cli/report_trace.h"
+#include "cli/stored_profile.h"
+#include "cli/terminal.h"
+
+namespace ridgeline::cli {
+
+namespace {
+
+constexpr const char* kOfTraces = "Options for traces";
+
+int report_profile(const std::string& name, const Output& output) {
+  if (needs_recording(output.format)) {
+    print_error("--format " + output.format +
+                " needs the recording, which is not kept with a profile: give it to `ridgeline profile`, or name a "
+                "trace");
+    return kExitUsage;
+  }
+  const auto profile = stored_profile(name);
+  if (!profile) {
+    print_error(profile.error().message());
+    return kExitUsage;
+  }
+  return write_out(rendered_profile(*profile, analysis::outlook_of(*profile), nullptr, output), output);
+}
+
+void check_options(const CLI::App& command, const std::string& name) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_group() == kOfTraces && option->count() > 0) {
+      throw CLI::ValidationError(option->get_name(), "it is for traces, and " + name + " is a profile");
+    }
+  }
+}
+
+}  // namespace
+
+void add_report_command(CLI::App& app, int& exit_code) {
+  auto trace = std::make_shared<TraceOptions>();
+  trace->with_shapes = true;
+  auto output = std::make_shared<Output>();
+  CLI::App* command = app.add_subcommand(
+      "report", "Show a profile that was made before, or analyse a trace of torch.profiler or Nsight Systems.");
+  command
+      ->add_option(
+          "FILE", trace->trace,
+          "The id of a kept profile, a report in JSON, a Chrome trace of torch.profiler (plain or gzip), or the "
+          "SQLite export of Nsight Systems; also from another machine")
+      ->required();
+  const auto of_traces = [](CLI::Option* option) { option->group(kOfTraces); };
+  of_traces(command->add_option("--project-root", trace->project_root, "Folder whose lines are the user's"));
+  add_code_option(*command, trace->code);
+  of_traces(command->get_option("--code"));
+  of_traces(
+      command->add_option("--batch-size", trace->batch_size, "Samples in one iteration: a trace does not record it")
+          ->check(CLI::Range(1, analysis::kMaxBatchSize)));
+  of_traces(command->add_option(
+      "--process", trace->process,
+      "Process to analyse, if the Nsight Systems report has several, instead of the one with most steps"));
+  add_step_boundary_option(*command, trace->step_boundary);
+  of_traces(command->get_option("--step-boundary"));
+  add_report_options(*command, output);
+  command->footer(
+      "Nothing of the user's code is run.\n"
+      "\n"
+      "Examples:\n"
+      "  ridgeline report 5b978a880ee3d73e --format markdown --output report.md\n"
+      "  ridgeline report trace.json.gz --batch-size 32 --project-root ~/project");
+  command->callback([command, trace, output, &exit_code] {
+    std::error_code problem;
+    if (std::filesystem::exists(trace->trace, problem) && !looks_like_report(trace->trace)) {
+      exit_code = report_trace(*trace, *output);
+      return;
+    }
+    check_options(*command, trace->trace);
+    exit_code = report_profile(trace->trace, *output);
+  });
+}
+
+}  // namespace ridgeline::cli

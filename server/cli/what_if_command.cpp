@@ -1,0 +1,203 @@
+#include "cli/what_if_command.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/predict_changes.h"
+#include "app/profiling/what_if_base.h"
+#include "app/search_changes.h"
+#include "cli/experiments.h"
+#include "cli/imported_trace.h"
+#include "cli/options.h"
+#include "cli/profile_now.h"
+#include "cli/python_changes.h"
+#include "cli/terminal.h"
+#include "cli/what_if_requests.h"
+#include "cli/what_if_trace.h"
+#include "protocol/shown_text.h"
+#include "report/rendered_what_if.h"
+#include "step/changes/change_table.h"
+#include "worker/interpreter.h"
+
+namespace ridgeline::cli {
+
+namespace {
+
+using protocol::ChangeRequest;
+
+struct WhatIfOptions {
+  std::shared_ptr<app::ProfileRequest> request = std::make_shared<app::ProfileRequest>();
+  std::shared_ptr<Output> output = std::make_shared<Output>();
+  std::vector<std::string> changes;
+  std::vector<std::string> widths;  ///< changes too, but for their name, which is "set"
+  std::vector<std::string> files;   ///< with changes that the user wrote
+  std::optional<std::uint32_t> process;
+  std::string step_boundary;  ///< of a trace
+  bool attempt = false;       ///< try
+  bool search = false;
+  std::uint64_t memory_bytes = 0;  ///< 0: no limit
+  double measure_seconds = 60;
+  double try_seconds = 5;
+};
+
+/// To stderr, before the whole answer is there.
+void show_first(const analysis::ChangeAnswer& row) {
+  const std::string text = !row.reason.empty()         ? "left out: " + row.reason
+                           : row.predicted.has_value() ? "predicted " + report::predicted_text(row)
+                                                       : "not predicted: " + row.not_predicted;
+  write_to_error(protocol::printable(fmt::format("{}: {}", fmt::join(row.change, " + "), text)) + "\n");
+}
+
+int run_on_trace(const WhatIfOptions& options, WantedChanges wanted) {
+  if (options.attempt || options.search) {
+    print_error("A trace can only be predicted: --try and --search need an entry point.");
+    return kExitUsage;
+  }
+  return what_if_trace({.trace = options.request->entry,
+                        .project_root = options.request->project_root,
+                        .process = options.process,
+                        .code = options.request->code,
+                        .step_boundary = options.step_boundary},
+                       std::move(wanted), worker::find_interpreter_here(options.request->python).path, *options.output);
+}
+
+using AnswerOrExit = base::Result<analysis::WhatIf, ExitCode>;
+
+AnswerOrExit searched(const WhatIfOptions& options, EntryExperiments& runner, const app::Target& target,
+                      const app::PredictedStep& step, app::ChangeQuestion question, const app::ShowFirst& show) {
+  const auto limit = options.memory_bytes > 0 ? std::optional(options.memory_bytes) : std::nullopt;
+  return wait_for(target, app::search_changes(runner, step, std::move(question), limit, show));
+}
+
+AnswerOrExit predicted(EntryExperiments& runner, const app::Target& target, const app::PredictedStep& step,
+                       app::ChangeQuestion question, const app::ShowFirst& show) {
+  auto predicted = wait_for(target, app::predict_changes(runner, step, std::move(question), show));
+  if (!predicted) {
+    return predicted.error();
+  }
+  return std::move(predicted->answer);
+}
+
+int run_on_entry(const WhatIfOptions& options, WantedChanges wanted) {
+  const auto target = find_target_or_report(*options.request);
+  if (!target) {
+    return target.error().value;
+  }
+  EntryRuns runs(*options.request, *target);
+  const auto made = profile_now(runs);
+  if (!made) {
+    return made.error().value;
+  }
+  app::WhatIfBase base = app::what_if_base(*made);
+  if (const auto problem = app::fit_problem(base); options.memory_bytes > 0 && !problem.empty()) {
+    print_error(
+        fmt::format("--memory is not kept to for this step: {}. Without it, --search says what the peak was of what "
+                    "it tried.",
+                    problem));
+    return kExitUsage;
+  }
+  if (const auto ran = make_python_changes(wanted, base.graph, target->interpreter.path); !ran) {
+    return ran.error().value;
+  }
+  const bool is_usual = options.changes.empty() && options.widths.empty() && options.files.empty();
+  app::ChangeQuestion question = is_usual ? app::usual_question() : app::ChangeQuestion{wanted.requests};
+  const app::ShowFirst show = options.output->format == "text" ? app::ShowFirst(show_first) : app::ShowFirst();
+  const app::PredictedStep step{std::make_shared<const app::WhatIfBase>(std::move(base)),
+                                app::no_times(made->profile.environment), std::move(wanted.user_changes),
+                                options.measure_seconds};
+  EntryExperiments runner(runs);
+  auto answer = options.search ? searched(options, runner, *target, step, std::move(question), show)
+                               : predicted(runner, *target, step, std::move(question), show);
+  if (answer && (options.attempt || options.search)) {
+    const std::size_t most = options.search ? app::kMostTried : protocol::kMaxChanges;
+    answer = wait_for(*target, app::try_changes(runner, std::move(*answer), most, options.try_seconds));
+  }
+  if (!answer) {
+    return answer.error().value;
+  }
+  answer->try_seconds = app::seconds_to_try(*answer, options.try_seconds);
+  return write_out(rendered_what_if(*answer, *options.output), *options.output);
+}
+
+int run(const WhatIfOptions& options) {
+  const bool trace = looks_like_trace(options.request->entry);
+  if (!trace && !options.step_boundary.empty()) {
+    print_error("--step-boundary needs a trace: an entry point says itself what a step is.");
+    return kExitUsage;
+  }
+  std::vector<std::string> changes = options.changes;
+  for (const std::string& width : options.widths) {
+    changes.push_back("set:" + width);
+  }
+  auto wanted = wanted_changes(changes, options.files, trace ? step::usual_changes_on_traces() : step::usual_changes());
+  if (!wanted) {
+    return wanted.error().value;
+  }
+  return trace ? run_on_trace(options, std::move(*wanted)) : run_on_entry(options, std::move(*wanted));
+}
+
+std::string list_of_changes() {
+  std::string text;
+  for (const step::ChangeKind& kind : step::change_table()) {
+    std::string name(kind.name);
+    if (!kind.argument.empty()) {
+      name += ":" + std::string(kind.argument);
+    }
+    name.resize(std::max<std::size_t>(name.size() + 1, 36), ' ');
+    text += name + std::string(kind.title) + (kind.predictable ? "" : " (only by trying)") +
+            (kind.on_step ? "" : " (by rule)") + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+void add_what_if_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<WhatIfOptions>();
+  CLI::App* command = app.add_subcommand(
+      "what-if",
+      "Predict what changes of a training step would bring: of an entry point, or of a trace of another profiler.");
+  command->add_option("--change", options->changes,
+                      "A change, as NAME or NAME:ARGUMENT; may be repeated: each alone, and all together in order. "
+                      "Without it, those that most often pay");
+  command->add_option("--set", options->widths,
+                      "Another width of a layer, as MODULE:ATTRIBUTE=N, such as fc1:out_features=1024: the same as "
+                      "--change set:MODULE:ATTRIBUTE=N; may be repeated");
+  command->add_option("--change-file", options->files,
+                      "A change of your own, as JSON or as Python, which is run: docs/user/change-files.md; may be "
+                      "repeated");
+  command->add_option("--process", options->process, "Process to analyse, if the Nsight Systems report has several");
+  add_step_boundary_option(*command, options->step_boundary);
+  command->add_flag("--try", options->attempt,
+                    "Also run each change that applies, in turns with the unchanged step; no file is changed");
+  command->add_flag("--search", options->search, "Find the best combination, and try the best three");
+  command
+      ->add_option("--memory", options->memory_bytes, "With --search: only what needs at most this much, such as 8GiB")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--measure-seconds", options->measure_seconds, "How long to time operations that are not known yet")
+      ->check(number_in(1, 3600))
+      ->capture_default_str();
+  command->add_option("--try-seconds", options->try_seconds, "How long to try each change")
+      ->check(number_in(0.5, 600))
+      ->capture_default_str();
+  add_profile_options(*command, options->request);
+  command->get_option("ENTRY")->description("An entry point, or a trace of torch.profiler or Nsight Systems");
+  add_output_options(*command, options->output, {"text", "json", "html"});
+  add_warnings_option(*command, options->output);
+  command->footer("Changes:\n" + list_of_changes() +
+                  "\nExamples:\n"
+                  "  ridgeline what-if entry.py --try\n"
+                  "  ridgeline what-if trace.json.gz --change loader-workers:4 --change amp");
+  command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace ridgeline::cli
