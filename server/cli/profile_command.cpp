@@ -109,11 +109,15 @@ int profile_command(const ProfileOptions& options, std::vector<std::string> word
   return profile_script(script);
 }
 
-/// A folder, or a file that is neither Python nor a program: what reads entry points says so.
-bool cannot_run(const std::string& name) {
+/// Whether this is a training script or a command. A folder, and a file that cannot be read or run, is neither: what
+/// reads entry points says so.
+bool runs_as_it_is(const std::string& name) {
   std::error_code problem;
-  return std::filesystem::exists(name, problem) && (std::filesystem::is_directory(name, problem) ||
-                                                    (!name.ends_with(".py") && ::access(name.c_str(), X_OK) != 0));
+  if (!std::filesystem::exists(name, problem)) {
+    return !problem;
+  }
+  return name.ends_with(".py") ? app::is_script(name)
+                               : std::filesystem::is_regular_file(name, problem) && ::access(name.c_str(), X_OK) == 0;
 }
 
 /// `words`: what follows the options, and `after_dashes`, what follows "--".
@@ -126,7 +130,7 @@ int profile(const CLI::App& command, const std::shared_ptr<ProfileOptions>& opti
     throw CLI::ExtrasError(command.get_name(), {words.front()});
   }
   const std::string name = words.empty() ? after_dashes.front() : words.front();
-  if (after_dashes.empty() && (app::names_providers(name) || cannot_run(name))) {
+  if (after_dashes.empty() && !runs_as_it_is(name)) {
     CLI::App after(command.get_description(), command.get_name());
     add_options(after, options);
     take_one_value_each(after);

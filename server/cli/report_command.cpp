@@ -77,6 +77,11 @@ void add_report_command(CLI::App& app, int& exit_code) {
       "  ridgeline report 5b978a880ee3d73e --format markdown --output report.md\n"
       "  ridgeline report trace.json.gz --batch-size 32 --project-root ~/project");
   command->callback([command, trace, output, &exit_code] {
+    if (trace->trace.ends_with(".py")) {
+      print_error(trace->trace + " is Python: `ridgeline profile` makes a profile of it");
+      exit_code = kExitUsage;
+      return;
+    }
     std::error_code problem;
     if (std::filesystem::exists(trace->trace, problem) && !looks_like_report(trace->trace)) {
       exit_code = report_trace(*trace, *output);

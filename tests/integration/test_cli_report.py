@@ -56,8 +56,8 @@ def test_markdown(made: Path) -> None:
     [
         ("there-is-none.json", "there is no file there-is-none.json"),
         ("0123456789abcdef", "no profile 0123456789abcdef is kept"),
-        (__file__, "is not a report of Ridgeline's in JSON"),
-        ("/", "there is no file /"),
+        (__file__, "is Python: `ridgeline profile` makes a profile of it"),
+        ("/", "/ is a folder"),
     ],
 )
 def test_what_is_no_profile(name: str, expected: str) -> None:

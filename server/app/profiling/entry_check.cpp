@@ -51,10 +51,13 @@ std::optional<Misspelt> misspelt(const source::SourceTree& tree, const std::vect
 
 }  // namespace
 
-bool names_providers(const std::string& path) {
+bool is_script(const std::string& path) {
   auto text = text_of(path);
-  const auto tree = text ? source::SourceTree::parse(std::move(*text)) : std::nullopt;
-  return tree.has_value() && source::find_entry_point(*tree).has_value();
+  if (!text.has_value() || text->find('\0') != std::string::npos) {
+    return false;
+  }
+  const auto tree = source::SourceTree::parse(std::move(*text));
+  return tree.has_value() && !source::find_entry_point(*tree).has_value();
 }
 
 base::Result<void, RunFailure> check_entry(const Target& target, std::optional<std::string> text) {

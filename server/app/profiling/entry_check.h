@@ -9,9 +9,9 @@
 
 namespace ridgeline::app {
 
-/// Whether the file is Python that defines a provider of an entry point or means to, by its text; a training script
-/// does not. A file that cannot be read names none.
-bool names_providers(const std::string& path);
+/// Whether the file is Python without a provider of an entry point, also a misspelt one, by its text. False where it
+/// cannot be read.
+bool is_script(const std::string& path);
 
 /// Fails as `provider-missing` when the file certainly lacks a provider: running a whole training script would only
 /// tell the same, later. `text`: what an editor has open in place of the file; nothing: the file is read. What is
