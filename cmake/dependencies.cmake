@@ -17,7 +17,7 @@ find_library(UTF8PROC_STATIC_LIBRARY libutf8proc.a REQUIRED)
 find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
 find_path(ZLIB_INCLUDE_DIR zlib.h REQUIRED)
 find_library(ZLIB_STATIC_LIBRARY libz.a REQUIRED)
-add_subdirectory(cmake/tree_sitter)  # ridgeline::tree_sitter
+add_subdirectory(cmake/tree_sitter) # ridgeline::tree_sitter
 
 # The daemon links nothing shared but the C library, and Debian has no static fmt and spdlog: both are made here of their
 # headers. Compiling them into every file that logs or formats takes 4 s more for each. Sanitizer builds, of which nothing
@@ -26,7 +26,11 @@ if(RIDGELINE_SANITIZE)
   target_link_libraries(ridgeline_options INTERFACE $<LINK_ONLY:spdlog::spdlog> $<LINK_ONLY:fmt::fmt>)
 else()
   set(source "${CMAKE_BINARY_DIR}/generated/text_libraries.cpp")
-  file(CONFIGURE OUTPUT "${source}" CONTENT [[
+  file(
+    CONFIGURE
+    OUTPUT "${source}"
+    CONTENT
+      [[
 #undef SPDLOG_COMPILED_LIB
 #define SPDLOG_HEADER_ONLY
 #define FMT_HEADER_ONLY
@@ -36,7 +40,8 @@ else()
 #include <mutex>
 
 template class spdlog::sinks::base_sink<std::mutex>;
-]])
+]]
+  )
   add_library(ridgeline_text_libraries STATIC "${source}")
   target_link_libraries(ridgeline_text_libraries PRIVATE ridgeline_options)
   # Every inline function, used or not; the linker drops those that nobody calls. Their warnings are not ours.
@@ -52,17 +57,22 @@ set_property(TARGET Eigen3::Eigen APPEND PROPERTY INTERFACE_COMPILE_DEFINITIONS 
 
 # SQLiteCpp over SQLite. SQLiteCpp's own target would link the shared SQLite.
 add_library(ridgeline::sqlite STATIC IMPORTED)
-set_target_properties(ridgeline::sqlite PROPERTIES
-  IMPORTED_LOCATION "${SQLITECPP_STATIC_LIBRARY}"
-  INTERFACE_INCLUDE_DIRECTORIES "${SQLITECPP_INCLUDE_DIR};${SQLITE_INCLUDE_DIR}"
-  INTERFACE_LINK_LIBRARIES "${SQLITE_STATIC_LIBRARY};m;Threads::Threads")
+set_target_properties(
+  ridgeline::sqlite
+  PROPERTIES
+    IMPORTED_LOCATION "${SQLITECPP_STATIC_LIBRARY}"
+    INTERFACE_INCLUDE_DIRECTORIES "${SQLITECPP_INCLUDE_DIR};${SQLITE_INCLUDE_DIR}"
+    INTERFACE_LINK_LIBRARIES "${SQLITE_STATIC_LIBRARY};m;Threads::Threads"
+)
 
 add_library(ridgeline::zlib STATIC IMPORTED)
-set_target_properties(ridgeline::zlib PROPERTIES
-  IMPORTED_LOCATION "${ZLIB_STATIC_LIBRARY}"
-  INTERFACE_INCLUDE_DIRECTORIES "${ZLIB_INCLUDE_DIR}")
+set_target_properties(
+  ridgeline::zlib
+  PROPERTIES IMPORTED_LOCATION "${ZLIB_STATIC_LIBRARY}" INTERFACE_INCLUDE_DIRECTORIES "${ZLIB_INCLUDE_DIR}"
+)
 
 add_library(ridgeline::utf8proc STATIC IMPORTED)
-set_target_properties(ridgeline::utf8proc PROPERTIES
-  IMPORTED_LOCATION "${UTF8PROC_STATIC_LIBRARY}"
-  INTERFACE_INCLUDE_DIRECTORIES "${UTF8PROC_INCLUDE_DIR}")
+set_target_properties(
+  ridgeline::utf8proc
+  PROPERTIES IMPORTED_LOCATION "${UTF8PROC_STATIC_LIBRARY}" INTERFACE_INCLUDE_DIRECTORIES "${UTF8PROC_INCLUDE_DIR}"
+)

@@ -29,14 +29,15 @@ function(ridgeline_embed variable header)
       cmake_path(GET file FILENAME file)
     endif()
     set(symbol "ridgeline_${room}_file_${number}")
-    string(APPEND data
+    string(
+      APPEND data
       "    \".hidden ${symbol}, ${symbol}_size\\n\"\n"
       "    \".global ${symbol}, ${symbol}_size\\n\"\n"
       "    \"${symbol}: .incbin \\\"${path}\\\"\\n\"\n"
       "    \"${symbol}_end: .balign 8\\n\"\n"
-      "    \"${symbol}_size: .quad ${symbol}_end - ${symbol}\\n\"\n")
-    string(APPEND symbols
-      "extern \"C\" const char ${symbol}[];\nextern \"C\" const std::uint64_t ${symbol}_size;\n")
+      "    \"${symbol}_size: .quad ${symbol}_end - ${symbol}\\n\"\n"
+    )
+    string(APPEND symbols "extern \"C\" const char ${symbol}[];\nextern \"C\" const std::uint64_t ${symbol}_size;\n")
     string(APPEND entries "      {\"${file}\", {${symbol}, ${symbol}_size}},\n")
     math(EXPR number "${number} + 1")
   endforeach()

@@ -21,9 +21,15 @@ endfunction()
 # silently be left out of the build.
 function(ridgeline_layers)
   file(READ "${RIDGELINE_LAYERS_FILE}" layers)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE "${CMAKE_SOURCE_DIR}"
-    "${CMAKE_SOURCE_DIR}/protocol/*.cpp" "${CMAKE_SOURCE_DIR}/protocol/*.h"
-    "${CMAKE_SOURCE_DIR}/server/*.cpp" "${CMAKE_SOURCE_DIR}/server/*.h")
+  file(
+    GLOB_RECURSE sources
+    CONFIGURE_DEPENDS
+    RELATIVE "${CMAKE_SOURCE_DIR}"
+    "${CMAKE_SOURCE_DIR}/protocol/*.cpp"
+    "${CMAKE_SOURCE_DIR}/protocol/*.h"
+    "${CMAKE_SOURCE_DIR}/server/*.cpp"
+    "${CMAKE_SOURCE_DIR}/server/*.h"
+  )
   list(REMOVE_ITEM sources server/main.cpp)
   set(libraries "")
   foreach(source IN LISTS sources)

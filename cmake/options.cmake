@@ -21,10 +21,21 @@ target_include_directories(ridgeline_options INTERFACE "${CMAKE_SOURCE_DIR}" "${
 target_compile_definitions(ridgeline_options INTERFACE RIDGELINE_VERSION="${PROJECT_VERSION}")
 
 if(RIDGELINE_SANITIZE)
-  target_compile_options(ridgeline_options INTERFACE -w)  # by Clang, which is quicker at this; the warnings are GCC's
+  target_compile_options(ridgeline_options INTERFACE -w) # by Clang, which is quicker at this; the warnings are GCC's
 else()
-  target_compile_options(ridgeline_options INTERFACE
-    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Wold-style-cast -Werror)
+  target_compile_options(
+    ridgeline_options
+    INTERFACE
+      -Wall
+      -Wextra
+      -Wpedantic
+      -Wshadow
+      -Wconversion
+      -Wsign-conversion
+      -Wnon-virtual-dtor
+      -Wold-style-cast
+      -Werror
+  )
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # False alarms, fixed in 13: on `"literal" + std::string` (gcc.gnu.org/PR105651), and on the frames of coroutines that
@@ -37,21 +48,25 @@ target_compile_options(ridgeline_options INTERFACE -fPIE -fstack-protector-stron
 target_link_options(ridgeline_options INTERFACE -pie -Wl,-z,relro,-z,now)
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   # Needs optimisation, which the tests' own files go without: cmake/precompiled.cmake.
-  target_compile_options(ridgeline_options INTERFACE
-    -U_FORTIFY_SOURCE $<$<NOT:$<BOOL:$<TARGET_PROPERTY:RIDGELINE_QUICKLY_BUILT>>>:-D_FORTIFY_SOURCE=2>)
+  target_compile_options(
+    ridgeline_options
+    INTERFACE -U_FORTIFY_SOURCE $<$<NOT:$<BOOL:$<TARGET_PROPERTY:RIDGELINE_QUICKLY_BUILT>>>:-D_FORTIFY_SOURCE=2>
+  )
 else()
   target_compile_definitions(ridgeline_options INTERFACE _GLIBCXX_ASSERTIONS)
 endif()
 
 if(RIDGELINE_SANITIZE)
-  target_compile_options(ridgeline_options INTERFACE
-    -fsanitize=${RIDGELINE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_compile_options(
+    ridgeline_options
+    INTERFACE -fsanitize=${RIDGELINE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
+  )
   target_link_options(ridgeline_options INTERFACE -fsanitize=${RIDGELINE_SANITIZE})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     # Half a gigabyte of instrumented tests takes LLVM's linker a fifth of the time.
     target_link_options(ridgeline_options INTERFACE -fuse-ld=lld)
     if(RIDGELINE_SANITIZE MATCHES "address")
-      set(RIDGELINE_FUZZ ON)  # tests/fuzz
+      set(RIDGELINE_FUZZ ON) # tests/fuzz
       # What -fsanitize=fuzzer-no-link adds, as options that leave the precompiled headers usable. Of layers and targets
       # of the fuzzer: the other tests have no need of it, and compile in less time without.
       set(RIDGELINE_COVERAGE -fsanitize-coverage=inline-8bit-counters,pc-table,indirect-calls,trace-cmp,stack-depth)
@@ -63,16 +78,21 @@ else()
 endif()
 
 # Names of the options a sanitizer reads from the environment, for tests: the first finding ends the run.
-set(RIDGELINE_TEST_ENVIRONMENT
+set(
+  RIDGELINE_TEST_ENVIRONMENT
   "ASAN_OPTIONS=halt_on_error=1:handle_abort=1:detect_stack_use_after_return=1:strict_string_checks=1"
   "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1"
-  "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1")
+  "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1"
+)
 
 # Tests of a program that is shipped: it needs nothing but the C library, and the hardening is in it.
 function(ridgeline_ship target)
   if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT RIDGELINE_SANITIZE)
-    add_test(NAME ${target}.stands_alone
-      COMMAND "${CMAKE_COMMAND}" -D "READELF=${CMAKE_READELF}" -D "BINARY=$<TARGET_FILE:${target}>"
-              -P "${CMAKE_SOURCE_DIR}/cmake/check_binary.cmake")
+    add_test(
+      NAME ${target}.stands_alone
+      COMMAND
+        "${CMAKE_COMMAND}" -D "READELF=${CMAKE_READELF}" -D "BINARY=$<TARGET_FILE:${target}>" -P
+        "${CMAKE_SOURCE_DIR}/cmake/check_binary.cmake"
+    )
   endif()
 endfunction()

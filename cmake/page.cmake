@@ -3,7 +3,10 @@
 # packages are npm's, which ./dev installs into web/node_modules.
 function(ridgeline_page variable)
   find_program(NODE node REQUIRED)
-  if(NOT EXISTS "${CMAKE_SOURCE_DIR}/web/node_modules/esbuild" OR NOT EXISTS "${CMAKE_SOURCE_DIR}/web/node_modules/uplot")
+  if(
+    NOT EXISTS "${CMAKE_SOURCE_DIR}/web/node_modules/esbuild"
+    OR NOT EXISTS "${CMAKE_SOURCE_DIR}/web/node_modules/uplot"
+  )
     message(FATAL_ERROR "the packages of the report's page are missing; run: npm ci --ignore-scripts --prefix web")
   endif()
   set(shared editors/vscode/src/figures.ts editors/vscode/src/view/dom.ts)
@@ -16,6 +19,7 @@ function(ridgeline_page variable)
     COMMAND "${NODE}" "${CMAKE_SOURCE_DIR}/web/build.mjs" "${page}"
     DEPENDS ${sources} ${shared} "${CMAKE_SOURCE_DIR}/web/build.mjs" "${CMAKE_SOURCE_DIR}/web/package-lock.json"
     COMMENT "The page of the HTML report"
-    VERBATIM)
+    VERBATIM
+  )
   set(${variable} "${page}" PARENT_SCOPE)
 endfunction()

@@ -16,13 +16,36 @@ function(ridgeline_quickly_built target)
     set(source "${CMAKE_BINARY_DIR}/generated/headers.cpp")
     file(CONFIGURE OUTPUT "${source}" CONTENT "// Nothing but the precompiled headers.\n")
     add_library(ridgeline_headers STATIC EXCLUDE_FROM_ALL "${source}")
-    target_link_libraries(ridgeline_headers PRIVATE
-      ridgeline_options Boost::headers nlohmann_json::nlohmann_json GTest::gmock)
-    target_precompile_headers(ridgeline_headers PRIVATE
-      <algorithm> <array> <chrono> <filesystem> <fstream> <functional> <map> <optional> <random> <sstream> <string>
-      <unordered_map> <variant> <vector>
-      <boost/asio/io_context.hpp> <boost/asio/local/stream_protocol.hpp> <boost/asio/posix/stream_descriptor.hpp>
-      <boost/asio/steady_timer.hpp> <fmt/format.h> <gmock/gmock.h> <gtest/gtest.h> <nlohmann/json.hpp>)
+    target_link_libraries(
+      ridgeline_headers
+      PRIVATE ridgeline_options Boost::headers nlohmann_json::nlohmann_json GTest::gmock
+    )
+    target_precompile_headers(
+      ridgeline_headers
+      PRIVATE
+        <algorithm>
+        <array>
+        <chrono>
+        <filesystem>
+        <fstream>
+        <functional>
+        <map>
+        <optional>
+        <random>
+        <sstream>
+        <string>
+        <unordered_map>
+        <variant>
+        <vector>
+        <boost/asio/io_context.hpp>
+        <boost/asio/local/stream_protocol.hpp>
+        <boost/asio/posix/stream_descriptor.hpp>
+        <boost/asio/steady_timer.hpp>
+        <fmt/format.h>
+        <gmock/gmock.h>
+        <gtest/gtest.h>
+        <nlohmann/json.hpp>
+    )
     ridgeline_without_optimisation(ridgeline_headers)
   endif()
   target_precompile_headers(${target} REUSE_FROM ridgeline_headers)

@@ -86,7 +86,8 @@ std::vector<std::string> notes_of(const analysis::OptimizedJob& job, const jobs:
   std::vector<std::string> notes;
   const auto any = [&](auto matches) { return std::ranges::any_of(job.strategies, matches); };
   if (any([](const analysis::StrategyStep& one) { return one.accumulate > 1; })) {
-    notes.emplace_back("Several micro-batches train with a batch so many times as large: the training is another one.");
+    notes.emplace_back(
+        "Several micro-batches train with a batch that is larger by their number, which changes the training.");
   }
   if (any([](const analysis::StrategyStep& one) { return one.compression > 1; })) {
     notes.emplace_back("What compressing takes of the processors, and what it does to the training, is not in it.");

@@ -56,8 +56,8 @@ struct Entry {
   int trials = 0;            ///< with a result, since the process started: tells figures with the same id apart
   std::string not_profiled;  ///< why the last save was not profiled, without its last full stop; mostly empty
 
-  /// The figures are not of the present code. They are where only its batch size is another one: what it would bring is
-  /// predicted.
+  /// The figures are from an older version of the code. They are where only its batch size is another one: what it
+  /// would bring is predicted.
   bool is_stale() const { return !changed.empty() || failed.has_value(); }
   /// Why: "from before train.py was changed"; empty when they are not.
   std::string stale_reason() const;

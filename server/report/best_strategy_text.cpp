@@ -73,7 +73,7 @@ std::string best_text(const OptimizedJob& job) {
                                  name_of(best), duration_interval(best.step_ms), speed_interval(best.speed_up),
                                  bytes(static_cast<double>(best.peak_bytes)));
   if (best.speed_up.low <= 1) {
-    text += "  It is not certain to be faster: the interval has the job as it is.\n";
+    text += "  It may not be faster: the interval includes the time of the job as it is.\n";
   }
   text += "\nThe edit\n";
   for (const StrategyEdit& edit : job.edits) {

@@ -195,7 +195,7 @@ std::string ranks_html(const JobReport& job) {
   }
   return "<h2>Ranks</h2>\n<p class=\"faint\">The bare step and data loading are of steps with nothing attached; the "
          "others are means of recorded steps, which take longer.</p>\n" +
-         table_html("Rank|Machine|Bare step#|Data loading#|Recorded step#|Own work#|Exposed#|Of it for ranks#|Hidden#",
+         table_html("Rank|Machine|Bare step#|Data loading#|Recorded step#|Own work#|Exposed#|Waits for ranks#|Hidden#",
                     rows);
 }
 
@@ -258,7 +258,7 @@ std::string lines_html(const JobReport& job) {
   return fmt::format(
              "<h2>Lines</h2>\n<p class=\"faint\">Means of a recorded step, at most {} lines of each rank{}.</p>\n",
              kMostLinesShown, job.replay.has_value() ? "" : "; what they compute is known of jobs that are replayed") +
-         table_html("Rank|Line|Computing#|Exposed#|Of it for ranks#|Hidden#", rows);
+         table_html("Rank|Line|Computing#|Exposed#|Waits for ranks#|Hidden#", rows);
 }
 
 // ---- what is under the figures

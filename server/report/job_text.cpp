@@ -45,7 +45,7 @@ std::string figures_text(const analysis::JobReport& job) {
   std::string text = fmt::format(
       "\nCommunication in steps {} to {}, with the cost of {}\n"
       "  {:<6}{:>12}{:>12}{:>14}{:>16}{:>12}\n",
-      job.steps.front(), job.steps.back(), cost_of(job), "rank", "step", "own work", "comm exposed", "of it for ranks",
+      job.steps.front(), job.steps.back(), cost_of(job), "rank", "step", "own work", "comm exposed", "waits for ranks",
       "hidden");
   for (const analysis::RecordedRankFigures& rank : job.ranks) {
     if (!rank.communication.has_value()) {
@@ -61,7 +61,7 @@ std::string figures_text(const analysis::JobReport& job) {
 
 std::string lines_text(const analysis::Communication& rank) {
   std::string text = fmt::format("\nCommunication by line, rank {}\n  {:<34}{:>12}{:>16}{:>12}\n", rank.rank, "",
-                                 "exposed", "of it for ranks", "hidden");
+                                 "exposed", "waits for ranks", "hidden");
   for (const analysis::CommunicationLine& line : rank.lines) {
     const std::string place =
         line.line.file.empty() ? "(no line of yours)" : fmt::format("{}:{}", printable(line.line.file), line.line.line);

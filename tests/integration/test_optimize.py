@@ -58,7 +58,7 @@ def test_the_best_is_no_slower_than_the_job_as_it_is(recorded: tuple[Path, Path]
     assert best["stepMs"]["low"] <= best["stepMs"]["value"] <= min(best["stepMs"]["high"], answer["replayedMs"])
     steps = [one["stepMs"]["value"] for one in answer["predicted"]]
     assert steps == sorted(steps)
-    assert any("the training is another one" in note for note in answer["notes"])
+    assert any("which changes the training" in note for note in answer["notes"])
     assert script.read_text() == text, "nothing is written"
 
 
