@@ -116,7 +116,7 @@ bool runs_as_it_is(const std::string& name) {
   if (!std::filesystem::exists(name, problem)) {
     return !problem;
   }
-  return name.ends_with(".py") ? app::is_script(name)
+  return name.ends_with(".py") ? app::is_training_script(name)
                                : std::filesystem::is_regular_file(name, problem) && ::access(name.c_str(), X_OK) == 0;
 }
 

@@ -45,7 +45,7 @@ std::string time_text(const StepOnDevice& step) {
                      duration(*step.high_ns / 1e6));
 }
 
-std::string rate_text(const StepOnDevice& step) {
+std::string speed_text(const StepOnDevice& step) {
   return (step.ns ? "" : "at most ") + figure(per_second(step, ns_of(step)));
 }
 
@@ -218,13 +218,13 @@ std::string text_other_devices(const OtherDevices& devices) {
       text += "  Only bounds are known of what follows: they do not say which of these is faster.\n";
     }
     text += fmt::format("  {:<22}{:<34}{:>20}{:>21}  {}\n", printable(device.name), time_text(step),
-                        rate_text(step), cost_text(device, step, samples), fits_text(step));
+                        speed_text(step), cost_text(device, step, samples), fits_text(step));
     text += "      " + sources_text(device, step) + "\n";
     across |= step.sources.across > 0;
     for (const StepOnDevice& other : device.steps) {
       if (other.batch_size != step.batch_size) {
         text += fmt::format("      batch {}: {}, {} samples/s, fits: {}\n", other.batch_size, time_text(other),
-                            rate_text(other), fits_text(other));
+                            speed_text(other), fits_text(other));
       }
     }
     for (const StepOnRanks& on : device.ranks) {
