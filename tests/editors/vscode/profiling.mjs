@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { ownWindow, vscode } from './shared.mjs';
@@ -24,71 +24,6 @@ test('a profile shows in the gutter, at the ends of the lines, in lens, hover an
   await window.status.getByText(/samples\/s/).waitFor();
   // The pointer may pass the gutter, which has a hover of its own.
   await until(async () => assert.match(await (await window.hover('fc2')).innerText(), /backward/));
-});
-
-test('a file without providers is not run, and one can be written', async (t) => {
-  const window = await ownWindow(t);
-  const ran = path.join(window.folder, 'ran');
-  writeFileSync(path.join(window.folder, 'train.py'), `open(${JSON.stringify(ran)}, 'w').close()\n`);
-  await window.openFile('train.py');
-  await window.command('Ridgeline: Profile');
-  const message = window.notification('train.py defines no `model_provider`');
-  await message.waitFor();
-  await message.getByRole('button', { name: 'Write Entry Point' }).click();
-  await window.page.locator('.quick-input-list .monaco-list-row', { hasText: 'MLP' }).waitFor();
-  assert.ok(!existsSync(ran));
-});
-
-test('a file that was not run is not called failed, and its view leads to a profile', async (t) => {
-  const window = await ownWindow(t, { file: null });
-  const ran = path.join(window.folder, 'ran');
-  window.write('train.py', `${script}    open(${JSON.stringify(ran)}, "w").close()\n`);
-  await window.openFile('train.py');
-  await window.openView();
-  await window.view.getByRole('button', { name: 'Profile this file' }).click();
-  const notice = window.view.locator('.notice', { hasText: 'train.py defines no `model_provider`' });
-  await notice.waitFor();
-  await window.status.getByText('Ridgeline', { exact: true }).waitFor();
-  assert.doesNotMatch(await window.status.innerText(), /failed/);
-  assert.match(await window.status.locator('a').getAttribute('aria-label'), /train\.py defines no/);
-  assert.deepEqual(await notice.getByRole('button').allInnerTexts(), ['Write entry point', 'Profile as script']);
-  assert.equal(await window.view.getByText(/failed|traceback|There is no profile/).count(), 0);
-  assert.ok(!existsSync(ran));
-  await notice.getByRole('button', { name: 'Write entry point' }).click();
-  await window.page.locator('.tab.active', { hasText: 'entry_2.py' }).waitFor();
-  await window.page.locator('.tab', { hasText: 'train.py' }).click();
-  await notice.getByRole('button', { name: 'Profile as script' }).click();
-  await window.view.getByText('batch size 32').first().waitFor();
-  await window.status.getByText(/samples\/s/).waitFor();
-  assert.equal(await notice.count(), 0);
-  assert.ok(existsSync(ran));
-});
-
-/** An entry whose inputs take the same memory at every batch size, and which trains nothing. */
-const doubtful = (entry) => entry
-  .replace(/def input_provider\(.*\n[^]*?\n\n\n/, 'def input_provider(batch_size: int = 64):\n    return (torch.randn(64, 28 * 28), torch.randint(10, (64,)))\n\n\n')
-  .replace('loss.backward()', 'pass');
-
-test('what a profile warns of is shown in the view, and its places are links', async (t) => {
-  const window = await ownWindow(t, { file: null });
-  window.write('entry.py', doubtful(window.read('entry.py')));
-  await window.openFile('entry.py');
-  await window.profile();
-  await window.openView();
-  const warnings = window.view.locator('.warnings');
-  await warnings.locator('summary', { hasText: /^\d warnings: / }).click();
-  await warnings.locator('p', { hasText: 'seems to ignore batch_size' }).waitFor();
-  const forward = warnings.locator('p', { hasText: 'The iteration has no backward pass' });
-  await forward.waitFor();
-  await window.resizeSideBar(170);
-  await until(async () => assert.ok(await window.view.locator('html').evaluate((html) =>
-    html.clientWidth <= 170 && html.scrollWidth <= html.clientWidth
-    && [...html.querySelectorAll('.notice p, .notice button')].every((element) => element.getBoundingClientRect().right <= html.clientWidth))));
-  const link = warnings.locator('p', { hasText: 'seems to ignore batch_size' }).getByRole('button');
-  const [, line] = /^entry\.py:(\d+)$/.exec(await link.innerText());
-  await link.click();
-  await window.page.getByText(`Ln ${line}, Col 1`).waitFor();
-  assert.match(Object.entries(await window.lines()).find(([number]) => number === line)[1].text, /def input_provider|torch\.randn/);
 });
 
 const notebook = JSON.stringify({
@@ -227,32 +162,6 @@ test('figures are stale after an edit, and fresh after a save', async (t) => {
   await window.page.getByText('Profile on save is on.').waitFor();
 });
 
-test('a line that is slower than before a save has it in a column of the costliest', async (t) => {
-  const window = await ownWindow(t, { file: null });
-  window.write('entry.py', window.read('entry.py').replace('optimizer.zero_grad()', '__import__("time").sleep(0.02)\n        optimizer.zero_grad()'));
-  await window.openFile('entry.py');
-  await window.profile();
-  await window.openView();
-  const column = window.view.locator('.costs').getByRole('columnheader', { name: 'Change' });
-  const row = window.view.locator('.costs .row', { hasText: '.sleep(' });
-  await row.waitFor();
-  assert.equal(await column.count(), 0, 'there is no profile before');
-  const busy = window.view.getByText('The machine was busy');
-  const wasBusy = (await busy.count()) > 0;
-  await window.replace('sleep(0.02)', 'sleep(0.08)');
-  await window.save();
-  await row.filter({ hasText: '0.08' }).waitFor();
-  await window.view.locator('.facts .change', { hasText: /\S/ }).waitFor();
-  if (wasBusy || (await busy.count()) > 0) return t.skip('the machine was busy: times are not compared');
-  await column.waitFor();
-  const change = row.locator('.change span');
-  assert.match(await change.innerText(), /^\+[1-4]\d\d %$/);
-  assert.match(await change.getAttribute('title'), /% slower than in the profile before: [\d.]+ ms, was [\d.]+ ms$/);
-  await column.getByRole('button').click();
-  assert.equal(await column.getAttribute('aria-sort'), 'descending');
-  assert.match((await window.costs())[0].name, /sleep\(0\.08\)/);
-});
-
 test('the hints at the ends of lines are hidden and shown, by the command and by its keys', async (t) => {
   const window = await ownWindow(t);
   const line = async () => (await window.lineWith('self.relu(self.fc1(hidden))')).text;
@@ -302,47 +211,6 @@ test('the keys profile, open the view and the report, and cancel; the lines of t
   await window.focusEditor();
   await keys('c');
   await window.status.getByText('Profiling').waitFor({ state: 'detached' });
-});
-
-test('figures of a step whose time varies much look uncertain wherever they are shown', async (t) => {
-  const window = await ownWindow(t, { file: null });
-  const wait = '__import__("time").sleep(__import__("random").uniform(0, 0.08))\n        optimizer.zero_grad()';
-  window.write('entry.py', window.read('entry.py').replace('optimizer.zero_grad()', wait));
-  await window.openFile('entry.py');
-  await window.profile();
-  await window.openView();
-  await window.status.getByText(/≈ [\d.]+ samples\/s/).waitFor();
-  await window.view.getByText(/≈ [\d.]+ samples\/s/).first().waitFor();
-  const why = /The iteration time (varies much|is that of \d+ iterations)/; // too few of them on a busy machine
-  await window.view.getByText(why).first().waitFor();
-  const line = async () => (await window.lineWith('self.relu(self.fc1(hidden))')).text;
-  await until(async () => assert.match(await line(), /≈/));
-  assert.match(await window.status.locator('a').getAttribute('aria-label'), why);
-  await window.view.locator('.slider.time .interval').waitFor();
-  await until(() => window.assertBand('time'));
-  const figures = window.view.locator('.charts > div:first-child .head .figure, .aspect.time .head .figure, .aspect.time .row .figure, .costs .row .time .figure');
-  await window.view.locator('.costs .row').first().waitFor();
-  const texts = await figures.allInnerTexts();
-  assert.ok(texts.length > 6 && texts.every((text) => /^≈\s[\d.]/.test(text) || /^(0 ms|–)$/.test(text)), JSON.stringify(texts));
-  await window.resizeSideBar(170);
-  await until(async () => assert.ok(await figures.evaluateAll((all) => all.every((figure) => figure.scrollWidth <= figure.clientWidth + 1))));
-  await window.resizeSideBar(300);
-  await window.view.locator('.aspect.time .row', { hasText: 'MLP' }).press('Enter');
-  await until(async () => assert.match(await line(), /% of the step, ≈\s[\d.]+ (µs|ms).* \(in MLP\)/));
-  const hover = await window.hover('fc2');
-  await until(async () => assert.match((await hover.innerText()).replaceAll('\u00a0', ' '), /In the gutter.*left bar, time: [\d.]+ % of the step \(≈ [\d.]+/));
-});
-
-test('the status bar shows progress and cancels', async (t) => {
-  const window = await ownWindow(t);
-  window.write('entry.py', window.read('entry.py').replace('optimizer.zero_grad()', '__import__("time").sleep(600)'));
-  await window.lineWith('sleep(600)') ?? (await until(async () => assert.ok(await window.lineWith('sleep(600)'))));
-  await window.lens('Profile').click();
-  await window.status.getByText('Profiling').waitFor();
-  await window.status.click();
-  await window.status.getByText('Profiling').waitFor({ state: 'detached' });
-  await window.lens('Profile').waitFor();
-  assert.equal(await window.notification('Ridgeline').count(), 0, 'a cancel is no error');
 });
 
 test('the step runs in the interpreter that is selected in the Python extension', async (t) => {
@@ -475,23 +343,4 @@ test('a training script is profiled as it is, with the arguments of launch.json'
   await window.status.click();
   await window.status.getByText('Profiling').waitFor({ state: 'detached' });
   await window.lens('Profile this script').waitFor();
-});
-
-test('another batch size alone is not stale, and the script keeps its own', async (t) => {
-  const window = await ownWindow(t, { file: null });
-  window.write('train.py', 'BATCH_SIZE = 64\n');
-  window.write('entry.py', '"""Entry point for Ridgeline, from train.py: a model, its input and one training iteration."""\n' + window.read('entry.py'));
-  await window.openFile('entry.py');
-  await window.profile();
-  await window.openView();
-  await window.view.locator('.breakdown .row').first().waitFor();
-  await window.replace('batch_size: int = 64', 'batch_size: int = 32');
-  await window.view.getByText('profiled with 64').waitFor();
-  await window.view.getByText('train.py keeps its own batch size.').waitFor();
-  assert.deepEqual(await window.view.locator('.notice.stale').allInnerTexts(), []);
-  assert.equal(await window.status.getByText('(stale)').count(), 0);
-  const markers = await window.markers();
-  assert.ok(markers.length > 0 && markers.every(({ stale }) => !stale));
-  await window.view.getByRole('button', { name: 'Go to it' }).click();
-  await window.page.locator('.tab.active', { hasText: 'train.py' }).waitFor();
 });

@@ -1,20 +1,9 @@
-/** What changes of the step would bring: asked for, tried and applied in the view. */
+/** What changes of the step would bring: asked for, tried and applied. */
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
-import { ownWindow, vscode } from './shared.mjs';
+import { ownWindow } from './shared.mjs';
 import { root, until } from './workbench.mjs';
-
-test('devices are compared in a table', async (t) => {
-  const window = await ownWindow(t);
-  await window.profile();
-  await window.command('Ridgeline: Compare Devices');
-  await window.page.locator('.quick-input-widget input').fill('a100=1.10 t4=0.35');
-  await window.page.keyboard.press('Enter');
-  await window.page.locator('.tab.active', { hasText: 'entry-devices.txt' }).waitFor();
-  await until(async () => assert.match((await window.lineWith('A100'))?.text ?? '', /at least/));
-  assert.notEqual(await window.lineWith('COST OF A MILLION'), null);
-});
 
 const section = (window) => window.view.locator('.what-if');
 const row = (window, title) => section(window).locator('.changes > li', { hasText: title });
@@ -83,20 +72,4 @@ test('a change is asked about, tried and applied, and the next profile makes the
   await section(window).getByRole('button', { name: 'Ask again' }).click();
   await section(window).getByText('These figures are of the step before the last change.').waitFor({ state: 'detached' });
   await section(window).locator('.reasons li', { hasText: 'fused optimizer' }).getByText('uses it already').waitFor({ state: 'attached' });
-});
-
-test('what goes on is cancelled', async (t) => {
-  vscode.set({ 'ridgeline.tryChanges': true });
-  t.after(() => vscode.set({}));
-  const window = await ownWindow(t);
-  await window.profile();
-  await window.openView();
-  await section(window).getByRole('button', { name: 'Ask what changes would bring' }).click();
-  await section(window).getByRole('button', { name: 'Cancel' }).click();
-  await section(window).getByRole('button', { name: 'Ask what changes would bring' }).waitFor();
-  assert.equal(await section(window).locator('.notice.error').count(), 0);
-  // Where the user has said so, changes are tried in the background, once nobody types.
-  await section(window).getByRole('button', { name: 'Ask what changes would bring' }).click();
-  await section(window).locator('.said.tried').first().waitFor();
-  await section(window).getByRole('button', { name: 'Cancel' }).click();
 });

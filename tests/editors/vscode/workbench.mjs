@@ -7,10 +7,13 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
+import { patience, until } from './until.mjs';
+import { ViewDriver } from './view_driver.mjs';
+
+export { until };
 
 export const root = fileURLToPath(new URL('../../..', import.meta.url));
 const codeServer = process.env.CODE_SERVER ?? path.join(root, 'build/code-server/code-server');
-const patience = 90_000; // of a wait, on a slow and busy machine
 
 const userSettings = {
   'workbench.startupEditor': 'none',
@@ -136,9 +139,9 @@ function said(child, pattern) {
   });
 }
 
-export class Window {
+export class Window extends ViewDriver {
   constructor(page, folder) {
-    this.page = page;
+    super(page);
     this.folder = folder;
   }
 
@@ -287,93 +290,11 @@ export class Window {
     await this.view.locator('main').waitFor();
   }
 
-  /** What the chart of 'time' or 'memory' draws, in its pixels. */
-  chart(kind) {
-    return this.view.locator('.charts > div', { has: this.view.locator(`.model.${kind}`) }).evaluate((chart) => {
-      const at = (path) => [...path.getAttribute('d').matchAll(/([\d.]+) ([\d.]+)/g)].map(([, x, y]) => [Number(x), Number(y)]);
-      const axis = [...chart.querySelectorAll('line.axis')].find((one) => one.getAttribute('x1') === one.getAttribute('x2') && one.getAttribute('y1') === '8');
-      return {
-        points: [...chart.querySelectorAll('.point')].map((point) => [Number(point.getAttribute('cx')), Number(point.getAttribute('cy'))]),
-        line: [...chart.querySelectorAll('.model')].flatMap(at), bands: [...chart.querySelectorAll('.band')].map(at),
-        top: Number(axis.getAttribute('y1')), floor: Number(axis.getAttribute('y2')),
-      };
-    });
-  }
-
-  /** That one interval reaches from the first measured point to the last, within the chart. Two points have none. */
-  async assertBand(kind) {
-    const { points, bands, top, floor } = await this.chart(kind);
-    const said = `${kind}: ${JSON.stringify({ points, bands })}`;
-    if (points.length < 3) return assert.deepEqual(bands, [], said);
-    assert.equal(bands.length, 1, said);
-    const across = bands[0].map(([x]) => x);
-    assert.ok(Math.min(...across) < points[0][0] + 0.2 && Math.max(...across) > points.at(-1)[0] - 0.2, said);
-    assert.ok(bands[0].every(([, y]) => y >= top && y <= floor), said);
-  }
-
   async resizeSideBar(width) {
     const { x, width: now } = await this.page.locator('.part.sidebar').boundingBox();
     await this.page.mouse.move(x + now, 500);
     await this.page.mouse.down();
     await this.page.mouse.move(x + width, 500, { steps: 4 });
     await this.page.mouse.up();
-  }
-
-  slider(name) {
-    return this.view.getByRole('slider', { name });
-  }
-
-  /** Puts the focus on an element of the view. Keys that are pressed before the editor has moved it there go elsewhere. */
-  async focus(element) {
-    await until(async () => {
-      await element.focus();
-      assert.ok(await element.evaluate((it) => it.ownerDocument.hasFocus() && it.ownerDocument.activeElement === it));
-    });
-  }
-
-  /** What a user reads of a breakdown, the costliest first. */
-  rows(kind) {
-    return this.view.locator(`.aspect.${kind} .row`).evaluateAll((rows) =>
-      rows.map((row) => {
-        const text = (name) => row.querySelector(`.${name}`)?.textContent?.trim() ?? '';
-        return { name: text('name'), share: text('share'), figure: text('figure'), drills: text('more') !== '' };
-      }));
-  }
-
-  /** What a user reads of the flat list, from the top. */
-  costs() {
-    return this.view.locator('.costs .row').evaluateAll((rows) =>
-      rows.map((row) => {
-        const text = (selector) => row.querySelector(selector)?.textContent?.trim() ?? '';
-        return { name: text('.name > :first-child'), where: text('.where'), calls: text('.calls'), share: text('.time .share'), time: text('.time .figure'), memory: text('.memory .figure') };
-      }));
-  }
-
-  /** Presses at one part of a slider and moves to others. Up to a third of the throughput is a batch far below 64. */
-  async hold(name, ...parts) {
-    const box = await this.slider(name).boundingBox();
-    const at = (part) => [box.x + part * box.width, box.y + box.height / 2];
-    await this.page.mouse.move(...at(parts[0]));
-    await this.page.mouse.down();
-    for (const part of parts.slice(1)) await this.page.mouse.move(...at(part), { steps: 5 });
-  }
-
-  /** The same, and lets go. */
-  async drag(name, ...parts) {
-    await this.hold(name, ...parts);
-    await this.page.mouse.up();
-  }
-}
-
-/** Repeats what asserts until it holds; then what it returned. */
-export async function until(what, limit = patience) {
-  const end = Date.now() + limit;
-  for (;;) {
-    try {
-      return await what();
-    } catch (error) {
-      if (Date.now() > end) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
   }
 }

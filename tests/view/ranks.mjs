@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { test } from 'node:test';
-import { ownWindow, vscode } from './shared.mjs';
-import { root, until } from './workbench.mjs';
+import { host, ownWindow } from './shared.mjs';
+import { daemon, root, until } from './window.mjs';
 
 const script = `
 import atexit, os, time
@@ -26,14 +26,15 @@ os._exit(0)  # torch 2.13 may crash where an interpreter ends that had a Gloo gr
 `;
 
 test('the ranks of a job are shown, with the slow one and its line', async (t) => {
-  const folder = vscode.project();
+  const folder = host.project();
   const window = await ownWindow(t, { folder });
   window.write('ddp.py', script);
   const inside = (...names) => path.join(root, '.venv/bin', ...names);
-  execFileSync(path.join(root, 'build/bin/ridgeline'), ['profile', '--python', inside('python'), '--steps', '24', '--seconds', '0.3', '--job', 'slow.ridgeline-job', '--', inside('torchrun'), '--nproc-per-node', '2', '--standalone', 'ddp.py'],
+  execFileSync(daemon, ['profile', '--python', inside('python'), '--steps', '24', '--seconds', '0.3', '--job', 'slow.ridgeline-job', '--', inside('torchrun'), '--nproc-per-node', '2', '--standalone', 'ddp.py'],
     { cwd: folder, stdio: 'pipe', env: { ...process.env, OMP_NUM_THREADS: '1' } });
   await window.openFile('ddp.py');
-  await window.command('Ridgeline: Show Ranks of Job');
+  await window.openView();
+  void window.command('ridgeline.showJob');
   const ranks = window.view.locator('.ranks');
   await ranks.locator('.title').first().waitFor();
   assert.match(await ranks.innerText(), /Rank 1, slower/);
@@ -41,8 +42,8 @@ test('the ranks of a job are shown, with the slow one and its line', async (t) =
   assert.match(await ranks.locator('.notice').innerText(), /Rank 1 .* its own work: ddp\.py:13\./);
   assert.match(await ranks.locator('li', { hasText: 'Rank 0' }).locator('small').first().innerText(), /own work · .* exposed, of it .* for ranks · .* hidden/);
   await ranks.getByRole('button', { name: 'Go to the line' }).click();
-  await window.page.getByText('Ln 13, Col 1').waitFor();
-  await window.page.locator('.squiggly-warning').first().waitFor();
+  await window.cursorIsAt(13);
+  assert.deepEqual(window.ui.diagnostics.get(window.document.uri.toString()).map(({ range, severity }) => [range.start.line + 1, severity]), [[13, 2]]);
   await ranks.locator('summary').click();
   assert.match(await ranks.locator('details small').innerText(), /replayed .*, recorded/);
   if (process.env.UPDATE_PICTURES) await window.page.screenshot({ path: path.join(root, 'build/pictures/ranks.png') });
@@ -53,7 +54,7 @@ test('the ranks of a job are shown, with the slow one and its line', async (t) =
     if (process.env.UPDATE_PICTURES) await window.page.screenshot({ path: path.join(root, `build/pictures/ranks-${width}.png`) });
   }
   await ranks.getByRole('button', { name: 'Open report' }).click();
-  await window.page.locator('.tab.active', { hasText: 'slow-job.txt' }).waitFor();
+  await until(async () => assert.equal(window.inFront, 'slow-job.txt'));
   await ranks.getByRole('button', { name: 'Close the ranks' }).click();
   await ranks.waitFor({ state: 'hidden' });
 });

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { profiledWindow } from './shared.mjs';
+import { dress } from './window.mjs';
 
 /** A user who counts: clicks, and places that were looked at and are not on the screen until the view is scrolled. */
 class User {
@@ -33,13 +34,12 @@ class User {
   }
 }
 
-/** A window of the usual size, its view at the top. */
+/** The view as it is beside an editor in a window of the usual size, at its top. */
 async function user(t) {
   const window = await profiledWindow();
   const size = window.page.viewportSize();
   t.after(() => window.page.setViewportSize(size));
-  await window.page.setViewportSize({ width: 1280, height: 900 });
-  await window.resizeSideBar(300);
+  await window.page.setViewportSize({ width: 300, height: dress.heightIn900 });
   await window.view.locator('html').evaluate((html) => (html.scrollTop = 0));
   return new User(window);
 }
@@ -84,7 +84,7 @@ for (const [task, kind, what, part] of [['T1', 'time', 'time', /^fc[12]/], ['T2'
     await one.window.view.locator('[aria-current]', { hasText: names.at(-2) }).waitFor();
     assert.ok((await one.window.rows(kind)).some(({ name }) => name === names.at(-1)));
     const called = await one.window.lineWith(`self.${names.at(-2)}(`);
-    await one.window.page.getByText(`Ln ${called.number}, Col 1`).waitFor();
+    await one.window.cursorIsAt(called.number);
   });
 }
 

@@ -1,8 +1,8 @@
 /** The flat lists of the view: lines, operations and module types. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ownWindow, profiledWindow } from './shared.mjs';
-import { until } from './workbench.mjs';
+import { ownProfile, profiledWindow } from './shared.mjs';
+import { until } from './window.mjs';
 
 const bytesOf = (text) => {
   const [, number, unit] = /^([\d.]+) (B|KiB|MiB|GiB)$/.exec(text);
@@ -44,7 +44,7 @@ test('the costliest line is the first, with the figures that stand at its end; a
   const row = window.view.locator('.costs .row').first();
   await window.hoverMarks(row, first.name);
   await row.click();
-  await window.page.getByText(`Ln ${number}, Col 1`).waitFor();
+  await window.cursorIsAt(number);
 });
 
 test('the costliest are sorted by a click on a column, and filtered by name and file', async (t) => {
@@ -105,7 +105,7 @@ test('the costliest go by keys', async (t) => {
   const where = await second.locator('.where').innerText();
   assert.equal(where, await rows.nth(1).locator('.where').innerText());
   await window.page.keyboard.press('Space');
-  await window.page.getByText(`Ln ${where.split(':')[1]}, Col 1`).waitFor();
+  await window.cursorIsAt(where.split(':')[1]);
   await choose(window, 'Module types');
   const model = window.view.locator('.costs .row', { hasText: 'MLP' }).first();
   await model.press('Enter');
@@ -113,9 +113,7 @@ test('the costliest go by keys', async (t) => {
 });
 
 test('what is chosen in the lists stays when the figures change', async (t) => {
-  const window = await ownWindow(t);
-  await window.profile();
-  await window.openView();
+  const window = await ownProfile(t);
   await window.view.locator('.costs .row').first().waitFor();
   await choose(window, 'Module types');
   await header(window, 'Memory').getByRole('button').click();

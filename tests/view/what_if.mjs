@@ -1,0 +1,29 @@
+/** What changes of the step would bring, and other devices. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ownProfile, ownWindow } from './shared.mjs';
+import { until } from './window.mjs';
+
+const section = (window) => window.view.locator('.what-if');
+
+test('devices are compared in a table', async (t) => {
+  const window = await ownWindow(t);
+  await window.profile();
+  window.ui.answers.push('a100=1.10 t4=0.35');
+  void window.command('ridgeline.showDevices');
+  await until(async () => assert.equal(window.inFront, 'entry-devices.txt'));
+  await until(async () => assert.match((await window.lineWith('A100'))?.text ?? '', /at least/));
+  assert.notEqual(await window.lineWith('COST OF A MILLION'), null);
+});
+
+test('what goes on is cancelled', async (t) => {
+  const window = await ownProfile(t, { settings: { 'ridgeline.tryChanges': true } });
+  await section(window).getByRole('button', { name: 'Ask what changes would bring' }).click();
+  await section(window).getByRole('button', { name: 'Cancel' }).click();
+  await section(window).getByRole('button', { name: 'Ask what changes would bring' }).waitFor();
+  assert.equal(await section(window).locator('.notice.error').count(), 0);
+  // Where the user has said so, changes are tried in the background, once nobody types.
+  await section(window).getByRole('button', { name: 'Ask what changes would bring' }).click();
+  await section(window).locator('.said.tried').first().waitFor();
+  await section(window).getByRole('button', { name: 'Cancel' }).click();
+});
