@@ -28,4 +28,7 @@ const parts = {
   RIDGELINE_SCRIPT: script,
 };
 const page = readFileSync(here('src/page.html'), 'utf8');
-writeFileSync(process.argv[2], page.replace(new RegExp(Object.keys(parts).join('|'), 'g'), (name) => parts[name]));
+writeFileSync(
+  process.argv[2],
+  page.replace(new RegExp(Object.keys(parts).join('|'), 'g'), (name) => parts[name]),
+);

@@ -30,9 +30,18 @@ test('the view fits into 170 pixels: no figure is cut off', async (t) => {
       await choose(list);
       await until(async () => {
         const { page, view, cut } = await window.view.locator('html').evaluate((html) => {
-          const isCut = (element) => element.scrollWidth > element.clientWidth + 1 || element.getBoundingClientRect().right > html.clientWidth;
-          const shown = [...html.querySelectorAll('.figure, .share, .facts, .foot, .notice p, button, label, .path, .calls, figcaption, .tick')].filter((element) => element.getClientRects().length > 0);
-          return { page: html.clientWidth, view: html.scrollWidth, cut: shown.filter(isCut).map((element) => element.outerHTML) };
+          const isCut = (element) =>
+            element.scrollWidth > element.clientWidth + 1 || element.getBoundingClientRect().right > html.clientWidth;
+          const shown = [
+            ...html.querySelectorAll(
+              '.figure, .share, .facts, .foot, .notice p, button, label, .path, .calls, figcaption, .tick',
+            ),
+          ].filter((element) => element.getClientRects().length > 0);
+          return {
+            page: html.clientWidth,
+            view: html.scrollWidth,
+            cut: shown.filter(isCut).map((element) => element.outerHTML),
+          };
         });
         assert.ok(page <= width && page >= width - 2, `the view is ${page} wide`);
         assert.ok(view <= page, `${view} of ${page}`);
@@ -47,7 +56,12 @@ test('the bars in the gutter are explained in the view and at their lines', asyn
   await window.view.getByText('Bars in the gutter').click();
   assert.deepEqual(await window.view.locator('.gutter li').allInnerTexts(), ['1 %', '5 %', '15 %', '30 %', '50 %']);
   await window.view.getByText('Bars in the gutter').click();
-  await until(async () => assert.match(await window.hover('fc2'), /In the gutter: left bar, time: [\d.]+ % of the step \((≈ )?[\d.]+ (µs|ms)\)/));
+  await until(async () =>
+    assert.match(
+      await window.hover('fc2'),
+      /In the gutter: left bar, time: [\d.]+ % of the step \((≈ )?[\d.]+ (µs|ms)\)/,
+    ),
+  );
 });
 
 test('of several entry points the view shows the chosen one, whatever file is in the editor', async (t) => {
@@ -76,9 +90,13 @@ test('of several entry points the view shows the chosen one, whatever file is in
 test('the names of the user are text, not markup', async (t) => {
   const window = await ownWindow(t, { file: null });
   const name = '<img src=x onerror=alert(1)>';
-  window.write('entry.py', window.read('entry.py')
-    .replace('self.fc1 = nn.Linear(28 * 28, 512)', `self.add_module("${name}", nn.Linear(28 * 28, 512))`)
-    .replace('self.fc1(hidden)', `getattr(self, "${name}")(hidden)`));
+  window.write(
+    'entry.py',
+    window
+      .read('entry.py')
+      .replace('self.fc1 = nn.Linear(28 * 28, 512)', `self.add_module("${name}", nn.Linear(28 * 28, 512))`)
+      .replace('self.fc1(hidden)', `getattr(self, "${name}")(hidden)`),
+  );
   await window.openFile('entry.py');
   await window.profile();
   await window.openView();

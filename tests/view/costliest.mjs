@@ -21,7 +21,8 @@ async function listed(t) {
   t.after(async () => {
     await filter(window).fill('');
     await choose(window, 'Lines');
-    if ((await header(window, 'Time').getAttribute('aria-sort')) !== 'descending') await header(window, 'Time').getByRole('button').click();
+    if ((await header(window, 'Time').getAttribute('aria-sort')) !== 'descending')
+      await header(window, 'Time').getByRole('button').click();
   });
   return window;
 }
@@ -40,7 +41,10 @@ test('the costliest line is the first, with the figures that stand at its end; a
   const [first] = rows;
   const number = Number(/^entry\.py:(\d+)$/.exec(first.where)[1]);
   const line = (await window.lines())[number];
-  assert.ok(line.text.includes(first.name) && line.text.includes(first.share), `${line.text}: ${JSON.stringify(first)}`);
+  assert.ok(
+    line.text.includes(first.name) && line.text.includes(first.share),
+    `${line.text}: ${JSON.stringify(first)}`,
+  );
   const row = window.view.locator('.costs .row').first();
   await window.hoverMarks(row, first.name);
   await row.click();
@@ -61,10 +65,16 @@ test('the costliest are sorted by a click on a column, and filtered by name and 
   assert.ok(isDescending((await window.costs()).map((row) => bytesOf(row.memory)).reverse()));
   await header(window, 'Line').getByRole('button').click();
   const names = (await window.costs()).map(({ name }) => name);
-  assert.deepEqual(names, names.toSorted((a, b) => a.localeCompare(b)));
+  assert.deepEqual(
+    names,
+    names.toSorted((a, b) => a.localeCompare(b)),
+  );
   await filter(window).fill('ENTRY fc2');
   const found = await window.costs();
-  assert.ok(found.length >= 1 && found.every(({ name, where }) => name.includes('fc2') && where.startsWith('entry.py:')), JSON.stringify(found));
+  assert.ok(
+    found.length >= 1 && found.every(({ name, where }) => name.includes('fc2') && where.startsWith('entry.py:')),
+    JSON.stringify(found),
+  );
   await filter(window).fill('no such line');
   await window.view.getByText('No line matches.').waitFor();
   assert.deepEqual(await window.costs(), []);
@@ -118,11 +128,21 @@ test('what is chosen in the lists stays when the figures change', async (t) => {
   await choose(window, 'Module types');
   await header(window, 'Memory').getByRole('button').click();
   await filter(window).fill('LP');
-  await until(async () => assert.deepEqual((await window.costs()).map(({ name }) => name), ['MLP']));
+  await until(async () =>
+    assert.deepEqual(
+      (await window.costs()).map(({ name }) => name),
+      ['MLP'],
+    ),
+  );
   await window.replace('class MLP', 'class MyLP');
   await window.replace('return MLP', 'return MyLP');
   await window.save();
-  await until(async () => assert.deepEqual((await window.costs()).map(({ name }) => name), ['MyLP']));
+  await until(async () =>
+    assert.deepEqual(
+      (await window.costs()).map(({ name }) => name),
+      ['MyLP'],
+    ),
+  );
   assert.ok(await window.view.getByRole('radio', { name: 'Module types' }).isChecked());
   assert.equal(await header(window, 'Memory').getAttribute('aria-sort'), 'descending');
   assert.equal(await filter(window).inputValue(), 'LP');

@@ -59,9 +59,13 @@ test('a file that was not run is not called failed, and its view leads to a prof
 });
 
 /** An entry whose inputs take the same memory at every batch size, and which trains nothing. */
-const doubtful = (entry) => entry
-  .replace(/def input_provider\(.*\n[^]*?\n\n\n/, 'def input_provider(batch_size: int = 64):\n    return (torch.randn(64, 28 * 28), torch.randint(10, (64,)))\n\n\n')
-  .replace('loss.backward()', 'pass');
+const doubtful = (entry) =>
+  entry
+    .replace(
+      /def input_provider\(.*\n[^]*?\n\n\n/,
+      'def input_provider(batch_size: int = 64):\n    return (torch.randn(64, 28 * 28), torch.randint(10, (64,)))\n\n\n',
+    )
+    .replace('loss.backward()', 'pass');
 
 test('what a profile warns of is shown in the view, and its places are links', async (t) => {
   const window = await ownWindow(t, { file: null });
@@ -75,19 +79,38 @@ test('what a profile warns of is shown in the view, and its places are links', a
   const forward = warnings.locator('p', { hasText: 'The iteration has no backward pass' });
   await forward.waitFor();
   await window.resizeSideBar(170);
-  await until(async () => assert.ok(await window.view.locator('html').evaluate((html) =>
-    html.clientWidth <= 170 && html.scrollWidth <= html.clientWidth
-    && [...html.querySelectorAll('.notice p, .notice button')].every((element) => element.getBoundingClientRect().right <= html.clientWidth))));
+  await until(async () =>
+    assert.ok(
+      await window.view
+        .locator('html')
+        .evaluate(
+          (html) =>
+            html.clientWidth <= 170 &&
+            html.scrollWidth <= html.clientWidth &&
+            [...html.querySelectorAll('.notice p, .notice button')].every(
+              (element) => element.getBoundingClientRect().right <= html.clientWidth,
+            ),
+        ),
+    ),
+  );
   const link = warnings.locator('p', { hasText: 'seems to ignore batch_size' }).getByRole('button');
   const [, line] = /^entry\.py:(\d+)$/.exec(await link.innerText());
   await link.click();
   await window.cursorIsAt(line);
-  assert.match(Object.entries(await window.lines()).find(([number]) => number === line)[1].text, /def input_provider|torch\.randn/);
+  assert.match(
+    Object.entries(await window.lines()).find(([number]) => number === line)[1].text,
+    /def input_provider|torch\.randn/,
+  );
 });
 
 test('a line that is slower than before a save has it in a column of the costliest', async (t) => {
   const window = await ownWindow(t, { file: null });
-  window.write('entry.py', window.read('entry.py').replace('optimizer.zero_grad()', '__import__("time").sleep(0.02)\n        optimizer.zero_grad()'));
+  window.write(
+    'entry.py',
+    window
+      .read('entry.py')
+      .replace('optimizer.zero_grad()', '__import__("time").sleep(0.02)\n        optimizer.zero_grad()'),
+  );
   await window.openFile('entry.py');
   await window.profile();
   await window.openView();
@@ -119,7 +142,10 @@ test('figures of a step whose time varies much look uncertain wherever they are 
   await window.profile();
   await window.openView();
   await window.statusHas(/≈ [\d.]+ samples\/s/);
-  await window.view.getByText(/≈ [\d.]+ samples\/s/).first().waitFor();
+  await window.view
+    .getByText(/≈ [\d.]+ samples\/s/)
+    .first()
+    .waitFor();
   const why = /The iteration time (varies much|is that of \d+ iterations)/; // too few of them on a busy machine
   await window.view.getByText(why).first().waitFor();
   const line = async () => (await window.lineWith('self.relu(self.fc1(hidden))')).text;
@@ -127,16 +153,25 @@ test('figures of a step whose time varies much look uncertain wherever they are 
   assert.match(window.ui.statusItem.accessibilityInformation.label, why);
   await window.view.locator('.slider.time .interval').waitFor();
   await until(() => window.assertBand('time'));
-  const figures = window.view.locator('.charts > div:first-child .head .figure, .aspect.time .head .figure, .aspect.time .row .figure, .costs .row .time .figure');
+  const figures = window.view.locator(
+    '.charts > div:first-child .head .figure, .aspect.time .head .figure, .aspect.time .row .figure, .costs .row .time .figure',
+  );
   await window.view.locator('.costs .row').first().waitFor();
   const texts = await figures.allInnerTexts();
-  assert.ok(texts.length > 6 && texts.every((text) => /^≈\s[\d.]/.test(text) || /^(0 ms|–)$/.test(text)), JSON.stringify(texts));
+  assert.ok(
+    texts.length > 6 && texts.every((text) => /^≈\s[\d.]/.test(text) || /^(0 ms|–)$/.test(text)),
+    JSON.stringify(texts),
+  );
   await window.resizeSideBar(170);
-  await until(async () => assert.ok(await figures.evaluateAll((all) => all.every((figure) => figure.scrollWidth <= figure.clientWidth + 1))));
+  await until(async () =>
+    assert.ok(await figures.evaluateAll((all) => all.every((figure) => figure.scrollWidth <= figure.clientWidth + 1))),
+  );
   await window.resizeSideBar(300);
   await window.view.locator('.aspect.time .row', { hasText: 'MLP' }).press('Enter');
   await until(async () => assert.match(await line(), /% of the step, ≈\s[\d.]+ (µs|ms).* \(in MLP\)/));
-  await until(async () => assert.match(await window.hover('fc2'), /In the gutter.*left bar, time: [\d.]+ % of the step \(≈ [\d.]+/));
+  await until(async () =>
+    assert.match(await window.hover('fc2'), /In the gutter.*left bar, time: [\d.]+ % of the step \(≈ [\d.]+/),
+  );
 });
 
 test('the status bar shows progress and cancels', async (t) => {
@@ -154,7 +189,11 @@ test('the status bar shows progress and cancels', async (t) => {
 test('another batch size alone is not stale, and the script keeps its own', async (t) => {
   const window = await ownWindow(t, { file: null });
   window.write('train.py', 'BATCH_SIZE = 64\n');
-  window.write('entry.py', '"""Entry point for Ridgeline, from train.py: a model, its input and one training iteration."""\n' + window.read('entry.py'));
+  window.write(
+    'entry.py',
+    '"""Entry point for Ridgeline, from train.py: a model, its input and one training iteration."""\n' +
+      window.read('entry.py'),
+  );
   await window.openFile('entry.py');
   await window.profile();
   await window.openView();

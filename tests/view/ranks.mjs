@@ -30,8 +30,27 @@ test('the ranks of a job are shown, with the slow one and its line', async (t) =
   const window = await ownWindow(t, { folder });
   window.write('ddp.py', script);
   const inside = (...names) => path.join(root, '.venv/bin', ...names);
-  execFileSync(daemon, ['profile', '--python', inside('python'), '--steps', '24', '--seconds', '0.3', '--job', 'slow.ridgeline-job', '--', inside('torchrun'), '--nproc-per-node', '2', '--standalone', 'ddp.py'],
-    { cwd: folder, stdio: 'pipe', env: { ...process.env, OMP_NUM_THREADS: '1' } });
+  execFileSync(
+    daemon,
+    [
+      'profile',
+      '--python',
+      inside('python'),
+      '--steps',
+      '24',
+      '--seconds',
+      '0.3',
+      '--job',
+      'slow.ridgeline-job',
+      '--',
+      inside('torchrun'),
+      '--nproc-per-node',
+      '2',
+      '--standalone',
+      'ddp.py',
+    ],
+    { cwd: folder, stdio: 'pipe', env: { ...process.env, OMP_NUM_THREADS: '1' } },
+  );
   await window.openFile('ddp.py');
   await window.openView();
   void window.command('ridgeline.showJob');
@@ -40,18 +59,39 @@ test('the ranks of a job are shown, with the slow one and its line', async (t) =
   assert.match(await ranks.innerText(), /Rank 1, slower/);
   assert.equal(await ranks.locator('.file').innerText(), 'slow.ridgeline-job');
   assert.match(await ranks.locator('.notice').innerText(), /Rank 1 .* its own work: ddp\.py:13\./);
-  assert.match(await ranks.locator('li', { hasText: 'Rank 0' }).locator('small').first().innerText(), /own work · .* exposed, of it .* for ranks · .* hidden/);
+  assert.match(
+    await ranks.locator('li', { hasText: 'Rank 0' }).locator('small').first().innerText(),
+    /own work · .* exposed, of it .* for ranks · .* hidden/,
+  );
   await ranks.getByRole('button', { name: 'Go to the line' }).click();
   await window.cursorIsAt(13);
-  assert.deepEqual(window.ui.diagnostics.get(window.document.uri.toString()).map(({ range, severity }) => [range.start.line + 1, severity]), [[13, 2]]);
+  assert.deepEqual(
+    window.ui.diagnostics
+      .get(window.document.uri.toString())
+      .map(({ range, severity }) => [range.start.line + 1, severity]),
+    [[13, 2]],
+  );
   await ranks.locator('summary').click();
   assert.match(await ranks.locator('details small').innerText(), /replayed .*, recorded/);
   if (process.env.UPDATE_PICTURES) await window.page.screenshot({ path: path.join(root, 'build/pictures/ranks.png') });
   for (const width of [170, 300]) {
     await window.resizeSideBar(width);
-    await until(async () => assert.deepEqual(await ranks.evaluate((whole) => [...whole.querySelectorAll('.title, .figure, small, button')]
-      .filter((element) => element.getClientRects().length > 0 && element.getBoundingClientRect().right > document.documentElement.clientWidth).map((element) => element.outerHTML)), []));
-    if (process.env.UPDATE_PICTURES) await window.page.screenshot({ path: path.join(root, `build/pictures/ranks-${width}.png`) });
+    await until(async () =>
+      assert.deepEqual(
+        await ranks.evaluate((whole) =>
+          [...whole.querySelectorAll('.title, .figure, small, button')]
+            .filter(
+              (element) =>
+                element.getClientRects().length > 0 &&
+                element.getBoundingClientRect().right > document.documentElement.clientWidth,
+            )
+            .map((element) => element.outerHTML),
+        ),
+        [],
+      ),
+    );
+    if (process.env.UPDATE_PICTURES)
+      await window.page.screenshot({ path: path.join(root, `build/pictures/ranks-${width}.png`) });
   }
   await ranks.getByRole('button', { name: 'Open report' }).click();
   await until(async () => assert.equal(window.inFront, 'slow-job.txt'));

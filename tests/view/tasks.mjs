@@ -21,10 +21,11 @@ class User {
   /** What stands there. */
   async look(locator) {
     await locator.waitFor();
-    const isOnScreen = () => locator.evaluate((element) => {
-      const { top, bottom, left, right } = element.getBoundingClientRect();
-      return top >= 0 && left >= 0 && bottom <= innerHeight && right <= innerWidth;
-    });
+    const isOnScreen = () =>
+      locator.evaluate((element) => {
+        const { top, bottom, left, right } = element.getBoundingClientRect();
+        return top >= 0 && left >= 0 && bottom <= innerHeight && right <= innerWidth;
+      });
     if (!(await isOnScreen())) {
       await locator.evaluate((element) => element.scrollIntoView({ block: 'center' }));
       assert.ok(await isOnScreen(), 'it fits on the screen');
@@ -52,19 +53,31 @@ async function assertCostliest(window, kind, path) {
     const isLast = i === path.length - 1;
     assert.equal(rows.find((row) => row.name === name).drills, !isLast);
     if (isLast) break;
-    await window.view.locator(`.aspect.${kind} .row`).filter({ has: window.view.locator(`.name:text-is("${name}")`) }).press('Enter');
+    await window.view
+      .locator(`.aspect.${kind} .row`)
+      .filter({ has: window.view.locator(`.name:text-is("${name}")`) })
+      .press('Enter');
     await window.view.locator('[aria-current]', { hasText: name }).waitFor();
   }
 }
 
-const steps = (text) => text.replace(/^Costliest:\s*/, '').split(/\s*›\s*|\n+/).map((name) => name.trim()).filter(Boolean);
+const steps = (text) =>
+  text
+    .replace(/^Costliest:\s*/, '')
+    .split(/\s*›\s*|\n+/)
+    .map((name) => name.trim())
+    .filter(Boolean);
 
 const bytesOf = (words) => {
   const [, number, unit] = /([\d.]+) (B|KiB|MiB|GiB)/.exec(words);
   return Number(number) * 1024 ** ['B', 'KiB', 'MiB', 'GiB'].indexOf(unit);
 };
 
-for (const [task, kind, what, part] of [['T1', 'time', 'time', /^fc[12]/], ['T2', 'memory', 'memory', /^fc1/]]) { // fc1: 784 × 512 weights, and their gradients
+for (const [task, kind, what, part] of [
+  ['T1', 'time', 'time', /^fc[12]/],
+  ['T2', 'memory', 'memory', /^fc1/],
+]) {
+  // fc1: 784 × 512 weights, and their gradients
   test(`${task}: which module takes the most ${what}, and what in it?`, async (t) => {
     const one = await user(t);
     const path = steps(await one.look(one.window.view.locator(`.aspect.${kind} .path`)));
@@ -99,7 +112,9 @@ test('T3: weights or activations?', async (t) => {
 
 test('T4: at which batch size are weights and activations equal?', async (t) => {
   const one = await user(t);
-  const answer = await one.look(one.window.view.locator('.answers li', { hasText: 'weights and activations take equal memory' }));
+  const answer = await one.look(
+    one.window.view.locator('.answers li', { hasText: 'weights and activations take equal memory' }),
+  );
   assert.ok(Number.parseInt(answer) > 64, answer); // at 64 there are more weights
   assert.deepEqual([one.clicks, one.scrolls], [0, 0]);
 });
@@ -108,7 +123,10 @@ test('of the largest batch size that fits, what is known is said', async (t) => 
   const one = await user(t);
   // The capacity is thousands of times what the perceptron needs.
   const known = await one.look(one.window.view.locator('.answers li', { hasText: 'too far from what was measured' }));
-  const [, size] = /^(\d+) fits by prediction, not checked beyond a batch of \d+; larger ones are too far from what was measured\.$/.exec(known);
+  const [, size] =
+    /^(\d+) fits by prediction, not checked beyond a batch of \d+; larger ones are too far from what was measured\.$/.exec(
+      known,
+    );
   assert.ok(Number(size) > 1000 && Number(size) % 1024 === 0, known); // 1024 times the largest that was measured
   assert.deepEqual([one.clicks, one.scrolls], [0, 0]);
 });

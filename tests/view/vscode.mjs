@@ -134,7 +134,21 @@ export const TextEditorRevealType = { InCenterIfOutsideViewport: 2 };
 
 // ---- documents
 
-const events = Object.fromEntries(['opened', 'changed', 'saved', 'closed', 'written', 'active', 'visible', 'selection', 'configuration', 'trusted', 'other'].map((name) => [name, new EventEmitter()]));
+const events = Object.fromEntries(
+  [
+    'opened',
+    'changed',
+    'saved',
+    'closed',
+    'written',
+    'active',
+    'visible',
+    'selection',
+    'configuration',
+    'trusted',
+    'other',
+  ].map((name) => [name, new EventEmitter()]),
+);
 
 class TextDocument {
   version = 1;
@@ -160,7 +174,8 @@ class TextDocument {
     return { text, range: new Range(line, 0, line, text.length) };
   }
 
-  offsetAt = ({ line, character }) => this.lines.slice(0, line).reduce((sum, one) => sum + one.length + 1, 0) + character;
+  offsetAt = ({ line, character }) =>
+    this.lines.slice(0, line).reduce((sum, one) => sum + one.length + 1, 0) + character;
 
   positionAt(offset) {
     const before = this.text.slice(0, offset).split('\n');
@@ -211,7 +226,10 @@ class TextEditor {
   }
 
   setDecorations(type, ranges) {
-    this.decorations.set(type, ranges.map((one) => (one instanceof Range ? { range: one } : one)));
+    this.decorations.set(
+      type,
+      ranges.map((one) => (one instanceof Range ? { range: one } : one)),
+    );
   }
 
   revealRange(range) {
@@ -220,9 +238,13 @@ class TextEditor {
 
   async edit(build) {
     const edits = [];
-    build({ replace: (range, text) => edits.push([this.document.offsetAt(range.start), this.document.offsetAt(range.end), text]) });
+    build({
+      replace: (range, text) =>
+        edits.push([this.document.offsetAt(range.start), this.document.offsetAt(range.end), text]),
+    });
     let text = this.document.getText();
-    for (const [start, end, replacement] of edits.toSorted((a, b) => b[0] - a[0])) text = text.slice(0, start) + replacement + text.slice(end);
+    for (const [start, end, replacement] of edits.toSorted((a, b) => b[0] - a[0]))
+      text = text.slice(0, start) + replacement + text.slice(end);
     this.document.edit(text);
     return true;
   }
@@ -235,7 +257,10 @@ const viewed = []; // editors, the last one in front; one of them at a time is v
 async function openDocument(uri) {
   const open = documents.find((one) => one.uri.toString() === uri.toString());
   if (open !== undefined) return open;
-  const text = uri.scheme === 'file' ? readFileSync(uri.fsPath, 'utf8') : await contents.get(uri.scheme).provideTextDocumentContent(uri);
+  const text =
+    uri.scheme === 'file'
+      ? readFileSync(uri.fsPath, 'utf8')
+      : await contents.get(uri.scheme).provideTextDocumentContent(uri);
   const document = new TextDocument(uri, text);
   documents.push(document);
   events.opened.fire(document);
@@ -246,7 +271,16 @@ async function openDocument(uri) {
 
 /** What a user sees and does. */
 export const ui = {
-  events, documents, folder: '', settings: {}, trusted: true, messages: [], posted: [], ran: [], statusItem: null, view: null,
+  events,
+  documents,
+  folder: '',
+  settings: {},
+  trusted: true,
+  messages: [],
+  posted: [],
+  ran: [],
+  statusItem: null,
+  view: null,
   /** Commands that VS Code or another extension has. */
   foreign: [],
   /** Answers of the user to questions for a text or a file. */
@@ -256,7 +290,10 @@ export const ui = {
   },
   set(settings) {
     this.settings = settings;
-    events.configuration.fire({ affectsConfiguration: (section) => Object.keys(settings).some((name) => name.startsWith(section)) || section === 'ridgeline' });
+    events.configuration.fire({
+      affectsConfiguration: (section) =>
+        Object.keys(settings).some((name) => name.startsWith(section)) || section === 'ridgeline',
+    });
   },
   /** What was written outside of the editor shows, unless its text was edited. */
   write(file, text) {
@@ -283,9 +320,15 @@ const relative = (uri) => {
 };
 
 export const workspace = {
-  get isTrusted() { return ui.trusted; },
-  get textDocuments() { return documents; },
-  get workspaceFolders() { return [{ uri: Uri.file(ui.folder), name: path.basename(ui.folder), index: 0 }]; },
+  get isTrusted() {
+    return ui.trusted;
+  },
+  get textDocuments() {
+    return documents;
+  },
+  get workspaceFolders() {
+    return [{ uri: Uri.file(ui.folder), name: path.basename(ui.folder), index: 0 }];
+  },
   getConfiguration: settingsOf,
   asRelativePath: relative,
   getWorkspaceFolder: (uri) => (uri.fsPath.startsWith(`${ui.folder}/`) ? workspace.workspaceFolders[0] : undefined),
@@ -298,7 +341,10 @@ export const workspace = {
     });
     return new Disposable(() => contents.delete(scheme));
   },
-  findFiles: async (pattern) => readdirSync(ui.folder, { recursive: true }).filter((name) => name.endsWith(path.extname(pattern))).map((name) => Uri.file(path.join(ui.folder, name))),
+  findFiles: async (pattern) =>
+    readdirSync(ui.folder, { recursive: true })
+      .filter((name) => name.endsWith(path.extname(pattern)))
+      .map((name) => Uri.file(path.join(ui.folder, name))),
   applyEdit: async ({ files }) => {
     for (const { uri, contents: bytes } of files) writeFileSync(uri.fsPath, bytes);
     return true;
@@ -316,16 +362,37 @@ export const workspace = {
   onDidGrantWorkspaceTrust: events.trusted.event,
 };
 
-const show = (severity) => (text, ...actions) => new Promise((resolve) => ui.messages.push({ severity, text, actions, choose: resolve }));
-const channel = () => ({ text: '', append(more) { this.text += more; }, clear() { this.text = ''; }, show() {}, dispose() {}, info() {}, warn() {}, error() {}, appendLine() {} });
+const show =
+  (severity) =>
+  (text, ...actions) =>
+    new Promise((resolve) => ui.messages.push({ severity, text, actions, choose: resolve }));
+const channel = () => ({
+  text: '',
+  append(more) {
+    this.text += more;
+  },
+  clear() {
+    this.text = '';
+  },
+  show() {},
+  dispose() {},
+  info() {},
+  warn() {},
+  error() {},
+  appendLine() {},
+});
 const answer = async () => {
   if (ui.answers.length === 0) throw new Error('the test has no answer to this question');
   return ui.answers.shift();
 };
 
 export const window = {
-  get activeTextEditor() { return ui.editor; },
-  get visibleTextEditors() { return viewed.slice(-1); },
+  get activeTextEditor() {
+    return ui.editor;
+  },
+  get visibleTextEditors() {
+    return viewed.slice(-1);
+  },
   activeNotebookEditor: undefined,
   activeColorTheme: { kind: ColorThemeKind.Dark },
   async showTextDocument(what, { selection } = {}) {
@@ -344,7 +411,12 @@ export const window = {
     }
     return editor;
   },
-  createTextEditorDecorationType: (options) => ({ options, dispose() { for (const editor of viewed) editor.decorations.delete(this); } }),
+  createTextEditorDecorationType: (options) => ({
+    options,
+    dispose() {
+      for (const editor of viewed) editor.decorations.delete(this);
+    },
+  }),
   createOutputChannel: channel,
   createStatusBarItem: () => (ui.statusItem = { text: '', tooltip: '', show() {}, dispose() {} }),
   registerWebviewViewProvider: (_id, provider) => {

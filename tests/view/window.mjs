@@ -20,10 +20,16 @@ const extension = path.join(root, 'editors/vscode');
 
 const address = 'http://view.test';
 const { contributes, version } = JSON.parse(readFileSync(path.join(extension, 'package.json'), 'utf8'));
-const defaults = Object.fromEntries(Object.entries(contributes.configuration.properties).map(([name, { default: value }]) => [name, value]));
+const defaults = Object.fromEntries(
+  Object.entries(contributes.configuration.properties).map(([name, { default: value }]) => [name, value]),
+);
 export const daemon = process.env.RIDGELINE_BINARY ?? path.join(root, 'build/bin/ridgeline');
 const python = path.join(root, '.venv/bin/python');
-const environment = { ...process.env, RIDGELINE_CACHE: process.env.RIDGELINE_CACHE ?? path.join(root, 'build/cache'), OMP_WAIT_POLICY: 'passive' };
+const environment = {
+  ...process.env,
+  RIDGELINE_CACHE: process.env.RIDGELINE_CACHE ?? path.join(root, 'build/cache'),
+  OMP_WAIT_POLICY: 'passive',
+};
 const testSettings = { 'ridgeline.python': python, 'ridgeline.timeBudget': 0.5, 'ridgeline.server.path': daemon };
 /** How VS Code dresses a view: checked against it by ../editors/vscode. */
 export const dress = JSON.parse(readFileSync(here('webview.json'), 'utf8'));
@@ -35,13 +41,37 @@ export class Host {
     host.folder = mkdtempSync(path.join(tmpdir(), 'ridgeline-view-'));
     host.bundle = path.join(host.folder, 'extension.cjs');
     const stand = { vscode: here('vscode.mjs'), 'vscode-languageclient/node': here('client.mjs') };
-    const standIns = { name: 'stand-ins', setup: (made) => made.onResolve({ filter: /^vscode(-languageclient\/node)?$/ }, ({ path: name }) => ({ path: stand[name] })) };
+    const standIns = {
+      name: 'stand-ins',
+      setup: (made) =>
+        made.onResolve({ filter: /^vscode(-languageclient\/node)?$/ }, ({ path: name }) => ({ path: stand[name] })),
+    };
     await build({
-      stdin: { contents: "export { activate, deactivate } from './src/extension'; export { ui, commands, Uri, window } from 'vscode';", resolveDir: extension },
-      bundle: true, platform: 'node', format: 'cjs', target: 'node20', outfile: host.bundle, plugins: [standIns], nodePaths: [path.join(extension, 'node_modules')], logLevel: 'error',
+      stdin: {
+        contents:
+          "export { activate, deactivate } from './src/extension'; export { ui, commands, Uri, window } from 'vscode';",
+        resolveDir: extension,
+      },
+      bundle: true,
+      platform: 'node',
+      format: 'cjs',
+      target: 'node20',
+      outfile: host.bundle,
+      plugins: [standIns],
+      nodePaths: [path.join(extension, 'node_modules')],
+      logLevel: 'error',
     });
-    const { outputFiles } = await build({ entryPoints: [path.join(extension, 'src/view/main.ts')], bundle: true, target: 'es2022', write: false, logLevel: 'error' });
-    host.served = { '/dist/view.js': ['text/javascript', outputFiles[0].text], '/media/view.css': ['text/css', readFileSync(path.join(extension, 'media/view.css'), 'utf8')] };
+    const { outputFiles } = await build({
+      entryPoints: [path.join(extension, 'src/view/main.ts')],
+      bundle: true,
+      target: 'es2022',
+      write: false,
+      logLevel: 'error',
+    });
+    host.served = {
+      '/dist/view.js': ['text/javascript', outputFiles[0].text],
+      '/media/view.css': ['text/css', readFileSync(path.join(extension, 'media/view.css'), 'utf8')],
+    };
     host.browser = await launchBrowser();
     execFileSync(daemon, ['doctor', '--python', python], { env: environment, stdio: 'ignore' }); // builds the agent, if it is to be built
     return host;
@@ -59,9 +89,17 @@ export class Host {
     delete require.cache[this.bundle];
     const { activate, deactivate, ...module } = require(this.bundle); // an instance for each window
     Object.assign(module.ui, {
-      folder, environment, settings: { ...defaults, ...testSettings, ...settings }, diagnostics: new Map(),
+      folder,
+      environment,
+      settings: { ...defaults, ...testSettings, ...settings },
+      diagnostics: new Map(),
     });
-    await activate({ subscriptions: [], extensionUri: module.Uri.file(extension), extension: { packageJSON: { version } }, asAbsolutePath: (name) => path.join(extension, name) });
+    await activate({
+      subscriptions: [],
+      extensionUri: module.Uri.file(extension),
+      extension: { packageJSON: { version } },
+      asAbsolutePath: (name) => path.join(extension, name),
+    });
     const context = await this.browser.newContext({ viewport: { width: 300, height } });
     const page = await context.newPage();
     page.setDefaultTimeout(patience);
@@ -125,12 +163,21 @@ class Window extends ViewDriver {
   async lines() {
     const { document, decorations } = this.ui.editor;
     const shown = Object.fromEntries(document.lines.map((text, i) => [i + 1, { text, marker: null, hover: '' }]));
-    for (const { position, label } of (await this.ui.client.hints(document)) ?? []) shown[position.line + 1].text += ` ${textOf(label)}`;
+    for (const { position, label } of (await this.ui.client.hints(document)) ?? [])
+      shown[position.line + 1].text += ` ${textOf(label)}`;
     for (const [type, places] of decorations) {
       const svg = /base64,(.+)/.exec(type.options.dark?.gutterIconPath?.path ?? '');
       const title = svg && /<title>time (\d) memory (\d)( stale)?( called)?/.exec(atob(svg[1]));
       for (const { range, hoverMessage } of title ? places : []) {
-        Object.assign(shown[range.start.line + 1], { marker: { time: Number(title[1]), memory: Number(title[2]), stale: title[3] !== undefined, called: title[4] !== undefined }, hover: hoverMessage.value });
+        Object.assign(shown[range.start.line + 1], {
+          marker: {
+            time: Number(title[1]),
+            memory: Number(title[2]),
+            stale: title[3] !== undefined,
+            called: title[4] !== undefined,
+          },
+          hover: hoverMessage.value,
+        });
       }
     }
     return shown;
@@ -147,7 +194,9 @@ class Window extends ViewDriver {
 
   /** The lines that the view has marked, from 1. */
   get marked() {
-    return [...this.ui.editor.decorations].filter(([{ options }]) => options.isWholeLine).flatMap(([, places]) => places.map(({ range }) => range.start.line + 1));
+    return [...this.ui.editor.decorations]
+      .filter(([{ options }]) => options.isWholeLine)
+      .flatMap(([, places]) => places.map(({ range }) => range.start.line + 1));
   }
 
   async replace(before, after) {
@@ -168,20 +217,29 @@ class Window extends ViewDriver {
 
   /** The daemon's, and what stands in the gutter. */
   async hover(text) {
-    const [number, { text: line, hover }] = Object.entries(await this.lines()).findLast(([, one]) => one.text.includes(text));
-    const answer = await this.ui.client.sendRequest('textDocument/hover', { textDocument: { uri: this.document.uri.toString() }, position: { line: number - 1, character: line.indexOf(text) } });
+    const [number, { text: line, hover }] = Object.entries(await this.lines()).findLast(([, one]) =>
+      one.text.includes(text),
+    );
+    const answer = await this.ui.client.sendRequest('textDocument/hover', {
+      textDocument: { uri: this.document.uri.toString() },
+      position: { line: number - 1, character: line.indexOf(text) },
+    });
     return plain(`${answer?.contents.value ?? ''}\n${hover}`);
   }
 
   async lenses() {
-    const all = await this.ui.client.sendRequest('textDocument/codeLens', { textDocument: { uri: this.document.uri.toString() } });
+    const all = await this.ui.client.sendRequest('textDocument/codeLens', {
+      textDocument: { uri: this.document.uri.toString() },
+    });
     return (all ?? []).map(({ command }) => ({ ...command, title: plain(command.title) }));
   }
 
   /** Waits for a lens with that text. */
   lens(text) {
     return until(async () => {
-      const lens = (await this.lenses()).find(({ title }) => (typeof text === 'string' ? title.includes(text) : text.test(title)));
+      const lens = (await this.lenses()).find(({ title }) =>
+        typeof text === 'string' ? title.includes(text) : text.test(title),
+      );
       assert.ok(lens, `a lens has ${text}`);
       return lens;
     });
@@ -226,9 +284,18 @@ class Window extends ViewDriver {
     const { page, host, ui } = this;
     const received = [];
     const webview = {
-      options: {}, html: '', cspSource: address, asWebviewUri: (uri) => `${address}${uri.path.slice(extension.length)}`,
+      options: {},
+      html: '',
+      cspSource: address,
+      asWebviewUri: (uri) => `${address}${uri.path.slice(extension.length)}`,
       onDidReceiveMessage: (listener) => void received.push(listener),
-      postMessage: (message) => page.evaluate((data) => window.postMessage(data, '*'), message).then(() => true, () => false),
+      postMessage: (message) =>
+        page
+          .evaluate((data) => window.postMessage(data, '*'), message)
+          .then(
+            () => true,
+            () => false,
+          ),
     };
     ui.view.resolveWebviewView({ webview, visible: true, onDidChangeVisibility() {}, onDidDispose() {} });
     await page.exposeFunction('sendToExtension', (message) => received.forEach((listener) => listener(message)));
@@ -238,7 +305,8 @@ class Window extends ViewDriver {
         if (document.body === null) return;
         observer.disconnect();
         document.body.className = dress.className;
-        for (const [name, value] of Object.entries(dress.variables)) document.documentElement.style.setProperty(name, value);
+        for (const [name, value] of Object.entries(dress.variables))
+          document.documentElement.style.setProperty(name, value);
         const sheet = new CSSStyleSheet();
         sheet.replaceSync(dress.styles);
         document.adoptedStyleSheets = [sheet];

@@ -26,19 +26,25 @@ async function open(report, use, { width = 1400, colorScheme = 'light', files, e
   const complaints = [];
   page.on('console', (message) => complaints.push(`console: ${message.text()}`));
   page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
-  page.on('request', (request) => { if (request.url() !== `file://${file}`) complaints.push(`request: ${request.url()}`); });
+  page.on('request', (request) => {
+    if (request.url() !== `file://${file}`) complaints.push(`request: ${request.url()}`);
+  });
   await page.goto(`file://${file}`);
   await page.getByRole('region', { name: 'Closure' }).waitFor();
   await use(page);
-  assert.deepEqual(complaints.filter((complaint) => !expected?.test(complaint)), []);
+  assert.deepEqual(
+    complaints.filter((complaint) => !expected?.test(complaint)),
+    [],
+  );
   await context.close();
 }
 
 const texts = (locator) => locator.allInnerTexts();
-const units = { 'µs': 1e-3, ms: 1, s: 1e3, min: 6e4, B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
+const units = { µs: 1e-3, ms: 1, s: 1e3, min: 6e4, B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
 /** What a figure says, in milliseconds or bytes. */
 const value = (text) => Number.parseFloat(text) * units[text.split(' ')[1]];
-const near = (text, expected, what) => assert.ok(Math.abs(value(text) - expected) <= 0.0051 * Math.abs(expected), `${what}: ${text} for ${expected}`);
+const near = (text, expected, what) =>
+  assert.ok(Math.abs(value(text) - expected) <= 0.0051 * Math.abs(expected), `${what}: ${text} for ${expected}`);
 
 test('the figures are those of the JSON report and of the text report', async () => {
   const report = sample();
@@ -83,33 +89,42 @@ test('names and source lines stay text', async () => {
   report.skipped[0].message = hostile;
   report.environment.torch = hostile;
   report.environment.inPlaceOf = hostile;
-  await open(report, async (page) => {
-    assert.equal(await page.locator('img').count(), 0);
-    assert.equal(await page.locator('script').count(), 2);
-    assert.notEqual(await page.title(), 'taken');
-    assert.ok((await page.locator('.warnings').first().innerText()).includes(hostile));
-    const row = page.getByRole('table', { name: 'Lines' }).getByRole('row').nth(1);
-    assert.ok((await row.innerText()).includes(hostile));
-    assert.ok((await page.locator('.node').nth(1).getAttribute('aria-label')).startsWith(hostile));
-    assert.ok((await page.locator('.sums').innerText()).includes(hostile));
-  }, { files: { [`${hostile}.py`]: `${hostile}\n` } });
+  await open(
+    report,
+    async (page) => {
+      assert.equal(await page.locator('img').count(), 0);
+      assert.equal(await page.locator('script').count(), 2);
+      assert.notEqual(await page.title(), 'taken');
+      assert.ok((await page.locator('.warnings').first().innerText()).includes(hostile));
+      const row = page.getByRole('table', { name: 'Lines' }).getByRole('row').nth(1);
+      assert.ok((await row.innerText()).includes(hostile));
+      assert.ok((await page.locator('.node').nth(1).getAttribute('aria-label')).startsWith(hostile));
+      assert.ok((await page.locator('.sums').innerText()).includes(hostile));
+    },
+    { files: { [`${hostile}.py`]: `${hostile}\n` } },
+  );
 });
 
 test('no script runs but the one of the page', async () => {
-  await open(sample(), async (page) => {
-    const ran = await page.evaluate(() => {
-      const script = document.createElement('script');
-      script.textContent = 'window.ran = true';
-      document.body.append(script);
-      return window.ran;
-    });
-    assert.equal(ran, undefined);
-  }, { expected: /Content Security Policy/ });
+  await open(
+    sample(),
+    async (page) => {
+      const ran = await page.evaluate(() => {
+        const script = document.createElement('script');
+        script.textContent = 'window.ran = true';
+        document.body.append(script);
+        return window.ran;
+      });
+      assert.equal(ran, undefined);
+    },
+    { expected: /Content Security Policy/ },
+  );
 });
 
 test('a keyboard is enough', async () => {
   await open(sample(), async (page) => {
-    const focused = () => page.evaluate(() => document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent);
+    const focused = () =>
+      page.evaluate(() => document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent);
     await page.keyboard.press('Tab');
     assert.match(await focused(), /dark theme/);
     await page.keyboard.press('Enter');
@@ -121,7 +136,7 @@ test('a keyboard is enough', async () => {
     await page.keyboard.press('Tab');
     await page.keyboard.press('ArrowRight'); // from time to memory
     assert.equal(await page.getByRole('radio', { name: 'memory' }).isChecked(), true);
-    assert.ok(await page.locator('.node.memory').count() > 0);
+    assert.ok((await page.locator('.node.memory').count()) > 0);
     await page.keyboard.press('Tab');
     assert.match(await focused(), /^iteration, /);
     await page.keyboard.press('ArrowDown');
@@ -145,7 +160,10 @@ test('a keyboard is enough', async () => {
     await page.keyboard.press('Enter');
     assert.equal(await table.getByRole('columnheader', { name: 'Memory' }).getAttribute('aria-sort'), 'descending');
     const held = (await texts(table.locator('.rows .memory'))).map(value);
-    assert.deepEqual(held, held.toSorted((a, b) => b - a));
+    assert.deepEqual(
+      held,
+      held.toSorted((a, b) => b - a),
+    );
 
     const chart = page.getByRole('img', { name: /^Live memory/ });
     await chart.focus();
@@ -155,19 +173,27 @@ test('a keyboard is enough', async () => {
 });
 
 test('the theme follows the system', async () => {
-  await open(sample(), async (page) => {
-    const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-    assert.equal(await paper(), 'rgb(22, 24, 29)');
-    await page.emulateMedia({ colorScheme: 'light' });
-    assert.equal(await paper(), 'rgb(255, 255, 255)');
-  }, { colorScheme: 'dark' });
+  await open(
+    sample(),
+    async (page) => {
+      const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+      assert.equal(await paper(), 'rgb(22, 24, 29)');
+      await page.emulateMedia({ colorScheme: 'light' });
+      assert.equal(await paper(), 'rgb(255, 255, 255)');
+    },
+    { colorScheme: 'dark' },
+  );
 });
 
 for (const name of ['sample', 'device']) {
   test(`nothing of ${name} is wider than a phone`, async () => {
-    await open(sample(name), async (page) => {
-      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 400);
-    }, { width: 400 });
+    await open(
+      sample(name),
+      async (page) => {
+        assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 400);
+      },
+      { width: 400 },
+    );
   });
 }
 
@@ -180,28 +206,34 @@ test('a device is shown with what waits for what', async () => {
 });
 
 test('what is printed is light and complete', async () => {
-  await open(sample(), async (page) => {
-    const shown = await page.evaluate(() => {
-      dispatchEvent(new Event('beforeprint'));
-      const paper = getComputedStyle(document.body).backgroundColor;
-      const rows = document.querySelectorAll('.lines .rows .row').length;
-      dispatchEvent(new Event('afterprint'));
-      return { paper, rows, after: getComputedStyle(document.body).backgroundColor };
-    });
-    assert.deepEqual(shown, { paper: 'rgb(255, 255, 255)', rows: sample().lines.length, after: 'rgb(22, 24, 29)' });
-  }, { colorScheme: 'dark' });
+  await open(
+    sample(),
+    async (page) => {
+      const shown = await page.evaluate(() => {
+        dispatchEvent(new Event('beforeprint'));
+        const paper = getComputedStyle(document.body).backgroundColor;
+        const rows = document.querySelectorAll('.lines .rows .row').length;
+        dispatchEvent(new Event('afterprint'));
+        return { paper, rows, after: getComputedStyle(document.body).backgroundColor };
+      });
+      assert.deepEqual(shown, { paper: 'rgb(255, 255, 255)', rows: sample().lines.length, after: 'rgb(22, 24, 29)' });
+    },
+    { colorScheme: 'dark' },
+  );
 });
 
 test('of ten thousand modules only what can be seen is made', async () => {
   await open(large(10_000), async (page) => {
     await page.getByText('10000 lines ·').waitFor();
-    assert.ok(await page.locator('*').count() < 4000);
+    assert.ok((await page.locator('*').count()) < 4000);
     const filter = page.getByRole('searchbox', { name: 'Filter module instances' });
     await filter.fill('layer57 › 42');
     await page.getByText('1 of 10000 module instances').waitFor();
     const lines = page.getByRole('table', { name: 'Lines' });
-    await lines.evaluate((element) => { element.scrollTop = element.scrollHeight; });
+    await lines.evaluate((element) => {
+      element.scrollTop = element.scrollHeight;
+    });
     await lines.getByText('net.py:10000', { exact: true }).waitFor();
-    assert.ok(await page.locator('*').count() < 4000);
+    assert.ok((await page.locator('*').count()) < 4000);
   });
 });

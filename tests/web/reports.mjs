@@ -7,7 +7,8 @@ import { fileURLToPath } from 'node:url';
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 export const binary = process.env.RIDGELINE_BINARY ?? path.join(root, 'build/bin/ridgeline');
 
-export const sample = (name = 'sample') => JSON.parse(readFileSync(path.join(root, `tests/data/report/${name}.json`), 'utf8'));
+export const sample = (name = 'sample') =>
+  JSON.parse(readFileSync(path.join(root, `tests/data/report/${name}.json`), 'utf8'));
 
 /** The report as `ridgeline report --format` writes it. `files`: the project's, by path, as they are today. */
 export function rendered(folder, report, format, files = {}) {
@@ -22,7 +23,9 @@ export function rendered(folder, report, format, files = {}) {
   const source = path.join(folder, 'report.json');
   const output = path.join(folder, `report.${format}`);
   writeFileSync(source, JSON.stringify(report));
-  execFileSync(binary, ['report', source, '--format', format, '--output', output], { env: { ...process.env, RIDGELINE_CACHE: path.join(folder, 'cache') } });
+  execFileSync(binary, ['report', source, '--format', format, '--output', output], {
+    env: { ...process.env, RIDGELINE_CACHE: path.join(folder, 'cache') },
+  });
   return output;
 }
 
@@ -30,14 +33,34 @@ export function rendered(folder, report, format, files = {}) {
 export function large(count) {
   const report = sample();
   const part = (name, type, share, children = [], line = 0) => ({
-    name, type, location: line === 0 ? null : { file: 'net.py', line }, definition: null, calls: 1, timeMs: report.iteration.timeMs * share,
-    peakBytes: Math.floor(report.memory.peakBytes * share), children,
+    name,
+    type,
+    location: line === 0 ? null : { file: 'net.py', line },
+    definition: null,
+    calls: 1,
+    timeMs: report.iteration.timeMs * share,
+    peakBytes: Math.floor(report.memory.peakBytes * share),
+    children,
     byPhaseMs: Object.fromEntries(Object.entries(report.iteration.byPhaseMs).map(([phase, ms]) => [phase, ms * share])),
   });
   const layers = Math.ceil(count / 100);
-  report.breakdown.children = Array.from({ length: layers }, (_, layer) => part(`layer${layer}`, 'Sequential', 1 / layers,
-    Array.from({ length: 99 }, (_, i) => part(`${i}`, 'Linear', 1 / layers / 99, [part('linear', '', 1 / layers / 99)], layer * 100 + i + 1)), layer * 100 + 100));
+  report.breakdown.children = Array.from({ length: layers }, (_, layer) =>
+    part(
+      `layer${layer}`,
+      'Sequential',
+      1 / layers,
+      Array.from({ length: 99 }, (_, i) =>
+        part(`${i}`, 'Linear', 1 / layers / 99, [part('linear', '', 1 / layers / 99)], layer * 100 + i + 1),
+      ),
+      layer * 100 + 100,
+    ),
+  );
   const [line] = report.lines;
-  report.lines = Array.from({ length: count }, (_, i) => ({ ...line, file: 'net.py', line: i + 1, timeMs: { ...line.timeMs, self: report.iteration.timeMs / count } }));
+  report.lines = Array.from({ length: count }, (_, i) => ({
+    ...line,
+    file: 'net.py',
+    line: i + 1,
+    timeMs: { ...line.timeMs, self: report.iteration.timeMs / count },
+  }));
   return report;
 }

@@ -17,7 +17,9 @@ test('speedscope opens a profile that was imported', async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'ridgeline-speedscope-'));
   const server = createServer(async (request, response) => {
     const name = path.basename(new URL(request.url, 'http://localhost').pathname) || 'index.html';
-    const type = { '.js': 'text/javascript', '.css': 'text/css', '.html': 'text/html' }[path.extname(name)] ?? 'application/octet-stream';
+    const type =
+      { '.js': 'text/javascript', '.css': 'text/css', '.html': 'text/html' }[path.extname(name)] ??
+      'application/octet-stream';
     response.setHeader('content-type', type);
     response.end(await readFile(path.join(application, name)).catch(() => ''));
   });
@@ -27,7 +29,10 @@ test('speedscope opens a profile that was imported', async () => {
     const trace = path.join(folder, 'trace.json');
     const profile = path.join(folder, 'speedscope.json');
     const made = 'import json; from gpu_trace import GpuTrace; print(json.dumps(GpuTrace().document()))';
-    writeFileSync(trace, execFileSync(path.join(root, '.venv/bin/python'), ['-c', made], { cwd: path.join(root, 'tests/integration') }));
+    writeFileSync(
+      trace,
+      execFileSync(path.join(root, '.venv/bin/python'), ['-c', made], { cwd: path.join(root, 'tests/integration') }),
+    );
     execFileSync(binary, ['import', trace, '--format', 'speedscope', '--output', profile]);
     const page = await browser.newPage();
     const errors = [];

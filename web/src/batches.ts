@@ -22,13 +22,32 @@ function pieceAt<Piece extends { fromBatchSize: number }>(pieces: Piece[], batch
 }
 
 function throughputs({ models: { time }, checks }: Report): Measured[] {
-  const of = ({ batchSize, timeMs, lowMs, highMs }: { batchSize: number; timeMs: number; lowMs: number; highMs: number }) =>
-    ({ batchSize, value: (1000 * batchSize) / timeMs, low: (1000 * batchSize) / highMs, high: (1000 * batchSize) / lowMs });
+  const of = ({
+    batchSize,
+    timeMs,
+    lowMs,
+    highMs,
+  }: {
+    batchSize: number;
+    timeMs: number;
+    lowMs: number;
+    highMs: number;
+  }) => ({
+    batchSize,
+    value: (1000 * batchSize) / timeMs,
+    low: (1000 * batchSize) / highMs,
+    high: (1000 * batchSize) / lowMs,
+  });
   return [...time.samples, ...checks].map(of);
 }
 
 function peaks({ models: { memory }, checks }: Report): Measured[] {
-  return [...memory.samples, ...checks].map(({ batchSize, peakBytes }) => ({ batchSize, value: peakBytes, low: peakBytes, high: peakBytes }));
+  return [...memory.samples, ...checks].map(({ batchSize, peakBytes }) => ({
+    batchSize,
+    value: peakBytes,
+    low: peakBytes,
+    high: peakBytes,
+  }));
 }
 
 export function batchSizes({ report, texts }: Data): HTMLElement | null {
@@ -54,18 +73,50 @@ export function batchSizes({ report, texts }: Data): HTMLElement | null {
     return slopeBytes === null || interceptBytes === null ? null : interceptBytes + slopeBytes * batchSize;
   };
   const checked = report.answers.largestThatFits.memoryCheckedUpTo ?? 0;
-  const bound = shown !== null && shown.measured === null && shown.batchSize > checked ? ` by prediction (not checked beyond a batch of ${checked})` : '';
+  const bound =
+    shown !== null && shown.measured === null && shown.batchSize > checked
+      ? ` by prediction (not checked beyond a batch of ${checked})`
+      : '';
   const answer = shown === null ? '' : ` · the largest that fits: ${shown.batchSize}${bound}`;
   const charts = [
-    curve({ title: 'Throughput, samples/s', kind: 'time', measured: rates, model: time, format: rate, base: 10, end, sampled, now: report.entry.batchSize,
-      fits: shown?.samplesPerSecond ? { batchSize: shown.batchSize, text: `${estimated(shown.samplesPerSecond, rate)} at ${shown.batchSize}` } : null }),
-    curve({ title: 'Peak memory', kind: 'memory', measured: bytesOf, model: memory, format: bytes, base: 1024, end, sampled, now: report.entry.batchSize,
-      fits: shown?.peakBytes ? { batchSize: shown.batchSize, text: `${estimated(shown.peakBytes, bytes)} at ${shown.batchSize}` } : null }),
+    curve({
+      title: 'Throughput, samples/s',
+      kind: 'time',
+      measured: rates,
+      model: time,
+      format: rate,
+      base: 10,
+      end,
+      sampled,
+      now: report.entry.batchSize,
+      fits: shown?.samplesPerSecond
+        ? { batchSize: shown.batchSize, text: `${estimated(shown.samplesPerSecond, rate)} at ${shown.batchSize}` }
+        : null,
+    }),
+    curve({
+      title: 'Peak memory',
+      kind: 'memory',
+      measured: bytesOf,
+      model: memory,
+      format: bytes,
+      base: 1024,
+      end,
+      sampled,
+      now: report.entry.batchSize,
+      fits: shown?.peakBytes
+        ? { batchSize: shown.batchSize, text: `${estimated(shown.peakBytes, bytes)} at ${shown.batchSize}` }
+        : null,
+    }),
   ];
   const caption = `Points: measured, with the 95 % interval of the median. Line: the model${sampled < end ? '; dashed beyond what was measured' : ''}${answer}.`;
-  return h('section', { 'aria-label': 'Batch size' },
+  return h(
+    'section',
+    { 'aria-label': 'Batch size' },
     h('div.title', {}, h('h2', {}, 'Batch size')),
-    h('div.charts', {}, ...charts), h('p.note', {}, caption), definitions(texts.outlook));
+    h('div.charts', {}, ...charts),
+    h('p.note', {}, caption),
+    definitions(texts.outlook),
+  );
 }
 
 interface Curve {
@@ -82,7 +133,13 @@ interface Curve {
 }
 
 function curve({ title, kind, measured, model, format, base, end, sampled, now, fits }: Curve): HTMLElement {
-  const sizes = [...new Set([...measured.map(({ batchSize }) => batchSize), ...Array.from({ length: steps + 1 }, (_, i) => Math.max(1, (end * i) / steps)), sampled])].sort((a, b) => a - b);
+  const sizes = [
+    ...new Set([
+      ...measured.map(({ batchSize }) => batchSize),
+      ...Array.from({ length: steps + 1 }, (_, i) => Math.max(1, (end * i) / steps)),
+      sampled,
+    ]),
+  ].sort((a, b) => a - b);
   const values = sizes.map(model);
   const within = sizes.map((size, i) => (size <= sampled ? (values[i] ?? null) : null));
   const beyond = sizes.map((size, i) => (size >= sampled ? (values[i] ?? null) : null));
@@ -99,11 +156,25 @@ function curve({ title, kind, measured, model, format, base, end, sampled, now, 
   describe(null);
   const plot = chart({
     label: `${title} against the batch size. Measured: ${measured.map(({ batchSize, value }) => `${format(value)} at ${batchSize}`).join('; ')}`,
-    height: 220, end, most, base, axis: format, xAxis: String,
+    height: 220,
+    end,
+    most,
+    base,
+    axis: format,
+    xAxis: String,
     data: [sizes, within, beyond, points],
     series: () => {
       const line = { stroke: colour(kind), width: 1.5, points: { show: false } };
-      return [line, { ...line, dash: [5, 4] }, { stroke: colour('ink'), width: 0, paths: () => null, points: { show: true, size: 7, fill: colour(kind), stroke: colour('paper'), width: 1 } }];
+      return [
+        line,
+        { ...line, dash: [5, 4] },
+        {
+          stroke: colour('ink'),
+          width: 0,
+          paths: () => null,
+          points: { show: true, size: 7, fill: colour(kind), stroke: colour('paper'), width: 1 },
+        },
+      ];
     },
     draw: (painted) => {
       intervals(painted, measured);

@@ -14,14 +14,36 @@ export function closure({ report, texts }: Data): HTMLElement {
   const other = report.other.map(({ name, timeMs, peakBytes }) => ({ name, ms: timeMs, held: peakBytes }));
   const rows = [lines, ...other];
   const total = rows.reduce((sum, { ms, held }) => ({ ms: sum.ms + ms, held: sum.held + held }), { ms: 0, held: 0 });
-  const row = (name: string, ms: number, held: number, kind = 'tr') => h(kind, {},
-    h('th', { scope: 'row' }, name), h('td', {}, duration(ms)), h('td', {}, share(part(ms, whole.ms))), h('td', {}, bytes(held)));
+  const row = (name: string, ms: number, held: number, kind = 'tr') =>
+    h(
+      kind,
+      {},
+      h('th', { scope: 'row' }, name),
+      h('td', {}, duration(ms)),
+      h('td', {}, share(part(ms, whole.ms))),
+      h('td', {}, bytes(held)),
+    );
   const measured = texts.notes.filter(({ label }) => label !== 'warning' && label !== 'skipped');
-  return h('section', { 'aria-label': 'Closure' },
+  return h(
+    'section',
+    { 'aria-label': 'Closure' },
     h('div.title', {}, h('h2', {}, 'How the figures add up')),
-    h('table.sums', {},
-      h('thead', {}, h('tr', {}, h('th'), ...['Time', 'Share', 'Memory'].map((text) => h('th', { scope: 'col' }, text)))),
+    h(
+      'table.sums',
+      {},
+      h(
+        'thead',
+        {},
+        h('tr', {}, h('th'), ...['Time', 'Share', 'Memory'].map((text) => h('th', { scope: 'col' }, text))),
+      ),
       h('tbody', {}, ...rows.map(({ name, ms, held }) => row(name, ms, held))),
-      h('tfoot', {}, row('together', total.ms, total.held), row('iteration, and memory at the peak', whole.ms, whole.bytes))),
-    definitions(measured));
+      h(
+        'tfoot',
+        {},
+        row('together', total.ms, total.held),
+        row('iteration, and memory at the peak', whole.ms, whole.bytes),
+      ),
+    ),
+    definitions(measured),
+  );
 }

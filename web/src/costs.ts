@@ -17,32 +17,101 @@ function summaryOf<Row>(whole: Whole, time: (row: Row) => number, memory: (row: 
 export function lineTable({ report, texts }: Data): HTMLElement | null {
   if (report.lines.length === 0) return null;
   const whole = wholeOf(report);
-  const rows = report.lines.map((line, i) => ({ ...line, ...(texts.lines[i] ?? { place: `${line.file}:${line.line}`, source: null, calls: '–', attained: null, energy: null }), count: line.calls ?? 0 }));
+  const rows = report.lines.map((line, i) => ({
+    ...line,
+    ...(texts.lines[i] ?? {
+      place: `${line.file}:${line.line}`,
+      source: null,
+      calls: '–',
+      attained: null,
+      energy: null,
+    }),
+    count: line.calls ?? 0,
+  }));
   type Row = (typeof rows)[number];
   const code = ({ source }: Row) => source?.trim() ?? '';
   const isAttainedKnown = rows.some(({ attained }) => attained !== null);
-  const attains = { title: 'Of roofline', name: 'number.more', text: ({ attained }: Row) => (attained === null ? '–' : share(attained.fraction)), key: ({ attained }: Row) => attained?.fraction ?? -1 };
+  const attains = {
+    title: 'Of roofline',
+    name: 'number.more',
+    text: ({ attained }: Row) => (attained === null ? '–' : share(attained.fraction)),
+    key: ({ attained }: Row) => attained?.fraction ?? -1,
+  };
   const isEnergyKnown = rows.some(({ energy }) => energy !== null);
-  const takes = { title: 'Energy', name: 'number.more', text: ({ energy }: Row) => energy?.text ?? '–', key: ({ energy }: Row) => energy?.joules ?? -1 };
+  const takes = {
+    title: 'Energy',
+    name: 'number.more',
+    text: ({ energy }: Row) => energy?.text ?? '–',
+    key: ({ energy }: Row) => energy?.joules ?? -1,
+  };
   const table = new Table<Row>({
-    label: 'Lines', noun: ['line', 'lines'], rows, sortedBy: 'Self',
+    label: 'Lines',
+    noun: ['line', 'lines'],
+    rows,
+    sortedBy: 'Self',
     columns: [
-      { title: 'Line', name: 'place', text: ({ place }) => place, key: ({ file, line }) => `${file}:${String(line).padStart(9, '0')}` },
+      {
+        title: 'Line',
+        name: 'place',
+        text: ({ place }) => place,
+        key: ({ file, line }) => `${file}:${String(line).padStart(9, '0')}`,
+      },
       { title: 'Source', name: 'code', text: code, key: code },
-      { title: 'Self', name: 'number.time', text: ({ timeMs }) => duration(timeMs.self), key: ({ timeMs }) => timeMs.self, bar: ({ timeMs }) => part(timeMs.self, whole.ms) },
-      { title: 'Share', name: 'number.share', text: ({ timeMs }) => share(part(timeMs.self, whole.ms)), key: ({ timeMs }) => timeMs.self },
-      { title: 'Memory', name: 'number.memory', text: ({ memoryBytes }) => bytes(memoryBytes.atPeak), key: ({ memoryBytes }) => memoryBytes.atPeak, bar: ({ memoryBytes }) => part(memoryBytes.atPeak, whole.bytes) },
+      {
+        title: 'Self',
+        name: 'number.time',
+        text: ({ timeMs }) => duration(timeMs.self),
+        key: ({ timeMs }) => timeMs.self,
+        bar: ({ timeMs }) => part(timeMs.self, whole.ms),
+      },
+      {
+        title: 'Share',
+        name: 'number.share',
+        text: ({ timeMs }) => share(part(timeMs.self, whole.ms)),
+        key: ({ timeMs }) => timeMs.self,
+      },
+      {
+        title: 'Memory',
+        name: 'number.memory',
+        text: ({ memoryBytes }) => bytes(memoryBytes.atPeak),
+        key: ({ memoryBytes }) => memoryBytes.atPeak,
+        bar: ({ memoryBytes }) => part(memoryBytes.atPeak, whole.bytes),
+      },
       { title: 'Calls', name: 'number.more.calls', text: ({ calls }) => calls, key: ({ count }) => count },
-      { title: 'Forward', name: 'number.more', text: ({ timeMs }) => orNothing(timeMs.forward), key: ({ timeMs }) => timeMs.forward },
-      { title: 'Backward', name: 'number.more', text: ({ timeMs }) => orNothing(timeMs.backward), key: ({ timeMs }) => timeMs.backward },
-      { title: 'Total', name: 'number.more', text: ({ timeMs }) => duration(timeMs.total), key: ({ timeMs }) => timeMs.total },
+      {
+        title: 'Forward',
+        name: 'number.more',
+        text: ({ timeMs }) => orNothing(timeMs.forward),
+        key: ({ timeMs }) => timeMs.forward,
+      },
+      {
+        title: 'Backward',
+        name: 'number.more',
+        text: ({ timeMs }) => orNothing(timeMs.backward),
+        key: ({ timeMs }) => timeMs.backward,
+      },
+      {
+        title: 'Total',
+        name: 'number.more',
+        text: ({ timeMs }) => duration(timeMs.total),
+        key: ({ timeMs }) => timeMs.total,
+      },
       ...(isAttainedKnown ? [attains] : []),
       ...(isEnergyKnown ? [takes] : []),
     ],
     searched: (row) => `${row.place} ${row.file} ${code(row)}`,
-    summary: summaryOf<Row>(whole, ({ timeMs }) => timeMs.self, ({ memoryBytes }) => memoryBytes.atPeak),
+    summary: summaryOf<Row>(
+      whole,
+      ({ timeMs }) => timeMs.self,
+      ({ memoryBytes }) => memoryBytes.atPeak,
+    ),
   });
-  return h(`section.lines${isAttainedKnown ? '.attained' : ''}${isEnergyKnown ? '.energy' : ''}`, { 'aria-label': 'Lines' }, h('div.title', {}, h('h2', {}, 'Lines')), table.element);
+  return h(
+    `section.lines${isAttainedKnown ? '.attained' : ''}${isEnergyKnown ? '.energy' : ''}`,
+    { 'aria-label': 'Lines' },
+    h('div.title', {}, h('h2', {}, 'Lines')),
+    table.element,
+  );
 }
 
 interface Module {
@@ -68,18 +137,48 @@ export function moduleTable({ report }: Data): HTMLElement | null {
   const whole = wholeOf(report);
   const place = ({ node }: Module) => (node.location === null ? '' : `${node.location.file}:${node.location.line}`);
   const table = new Table<Module>({
-    label: 'Module instances', noun: ['module instance', 'module instances'], rows, sortedBy: 'Time',
+    label: 'Module instances',
+    noun: ['module instance', 'module instances'],
+    rows,
+    sortedBy: 'Time',
     columns: [
       { title: 'Module', name: 'path', text: ({ path }) => path, key: ({ path }) => path },
       { title: 'Class', name: 'code', text: ({ node }) => node.type, key: ({ node }) => node.type },
-      { title: 'Time', name: 'number.time', text: ({ node }) => duration(node.timeMs), key: ({ node }) => node.timeMs, bar: ({ node }) => part(node.timeMs, whole.ms) },
-      { title: 'Share', name: 'number.share', text: ({ node }) => share(part(node.timeMs, whole.ms)), key: ({ node }) => node.timeMs },
-      { title: 'Memory', name: 'number.memory', text: ({ node }) => bytes(node.peakBytes), key: ({ node }) => node.peakBytes, bar: ({ node }) => part(node.peakBytes, whole.bytes) },
-      { title: 'Calls', name: 'number.more.calls', text: ({ node }) => String(node.calls), key: ({ node }) => node.calls },
+      {
+        title: 'Time',
+        name: 'number.time',
+        text: ({ node }) => duration(node.timeMs),
+        key: ({ node }) => node.timeMs,
+        bar: ({ node }) => part(node.timeMs, whole.ms),
+      },
+      {
+        title: 'Share',
+        name: 'number.share',
+        text: ({ node }) => share(part(node.timeMs, whole.ms)),
+        key: ({ node }) => node.timeMs,
+      },
+      {
+        title: 'Memory',
+        name: 'number.memory',
+        text: ({ node }) => bytes(node.peakBytes),
+        key: ({ node }) => node.peakBytes,
+        bar: ({ node }) => part(node.peakBytes, whole.bytes),
+      },
+      {
+        title: 'Calls',
+        name: 'number.more.calls',
+        text: ({ node }) => String(node.calls),
+        key: ({ node }) => node.calls,
+      },
       { title: 'Called at', name: 'called.more', text: place, key: place },
     ],
     searched: (row) => `${row.path} ${row.node.type} ${place(row)}`,
     summary: () => 'each with everything inside',
   });
-  return h('section.modules', { 'aria-label': 'Module instances' }, h('div.title', {}, h('h2', {}, 'Module instances')), table.element);
+  return h(
+    'section.modules',
+    { 'aria-label': 'Module instances' },
+    h('div.title', {}, h('h2', {}, 'Module instances')),
+    table.element,
+  );
 }

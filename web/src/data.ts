@@ -27,7 +27,13 @@ export interface Texts {
   notes: Item[];
   outlook: Item[];
   /** Of each line of the report, in its order. */
-  lines: { place: string; source: string | null; calls: string; energy: { text: string; joules: number } | null; attained: { text: string; fraction: number } | null }[];
+  lines: {
+    place: string;
+    source: string | null;
+    calls: string;
+    energy: { text: string; joules: number } | null;
+    attained: { text: string; fraction: number } | null;
+  }[];
 }
 
 export interface Data {
@@ -54,6 +60,10 @@ export const part = (value: number, whole: number): number => (whole > 0 ? value
 
 /** As JSON names them and as people read them, from the bottom of a stack up: what stays first. */
 export const categories = [
-  ['weights', 'weights'], ['optimizerState', 'optimizer state'], ['gradients', 'gradients'],
-  ['inputs', 'inputs'], ['activations', 'activations'], ['temporaries', 'temporaries'],
+  ['weights', 'weights'],
+  ['optimizerState', 'optimizer state'],
+  ['gradients', 'gradients'],
+  ['inputs', 'inputs'],
+  ['activations', 'activations'],
+  ['temporaries', 'temporaries'],
 ] as const;

@@ -18,7 +18,10 @@ interface Drawn {
 }
 
 class Icicle {
-  readonly element = h('div.icicle', { role: 'group', 'aria-label': 'Breakdown: arrow keys move, Enter opens a node, Escape goes back' });
+  readonly element = h('div.icicle', {
+    role: 'group',
+    'aria-label': 'Breakdown: arrow keys move, Enter opens a node, Escape goes back',
+  });
   readonly crumbs = h('nav.crumbs', { 'aria-label': 'Opened node' });
   readonly details = h('p.details', { 'aria-live': 'polite' });
   private resource: Resource = 'time';
@@ -26,7 +29,10 @@ class Icicle {
   private drawn: Drawn[] = [];
   private narrow: HTMLElement[] = [];
 
-  constructor(root: Node, private readonly whole: Whole) {
+  constructor(
+    root: Node,
+    private readonly whole: Whole,
+  ) {
     this.path = [root];
     this.element.addEventListener('keydown', (event) => this.key(event));
     this.element.addEventListener('click', (event) => {
@@ -72,10 +78,17 @@ class Icicle {
     if (current) current.element.tabIndex = 0;
     if (keepsFocus) current?.element.focus();
     this.describe(this.path);
-    this.crumbs.replaceChildren(...this.path.flatMap((node, i) => {
-      const crumb = button('button.crumb', node.name, () => this.open(this.path.slice(0, i + 1)), i === front ? { disabled: true } : {});
-      return i === 0 ? [crumb] : [h('span', { 'aria-hidden': true }, '›'), crumb];
-    }));
+    this.crumbs.replaceChildren(
+      ...this.path.flatMap((node, i) => {
+        const crumb = button(
+          'button.crumb',
+          node.name,
+          () => this.open(this.path.slice(0, i + 1)),
+          i === front ? { disabled: true } : {},
+        );
+        return i === 0 ? [crumb] : [h('span', { 'aria-hidden': true }, '›'), crumb];
+      }),
+    );
   }
 
   private addChildren(path: Node[], row: number, left: number, width: number): void {
@@ -83,9 +96,11 @@ class Icicle {
     if (node === undefined || row > this.path.length + levels) return;
     const whole = valueOf(node, this.resource);
     if (whole <= 0) return;
-    const children = this.resource === 'time' ? node.children : [...node.children].sort((a, b) => b.peakBytes - a.peakBytes);
+    const children =
+      this.resource === 'time' ? node.children : [...node.children].sort((a, b) => b.peakBytes - a.peakBytes);
     let at = left;
-    for (const child of children) { // largest first: those after the first narrow one are narrow, too
+    for (const child of children) {
+      // largest first: those after the first narrow one are narrow, too
       const size = (width * valueOf(child, this.resource)) / whole;
       if (size < leastWidth) break;
       this.add([...path, child], row, at, size, false);
@@ -101,7 +116,13 @@ class Icicle {
     if (node === undefined) return;
     const value = valueOf(node, this.resource);
     const kind = node.type === '' && path.length > 1 ? 'operation' : 'module';
-    const element = block(`button.node.${this.resource}.${kind}${isAbove ? '.above' : ''}`, row, left, width, this.element.clientWidth);
+    const element = block(
+      `button.node.${this.resource}.${kind}${isAbove ? '.above' : ''}`,
+      row,
+      left,
+      width,
+      this.element.clientWidth,
+    );
     element.setAttribute('type', 'button');
     element.tabIndex = -1;
     const figure = this.resource === 'time' ? duration(value) : bytes(value);
@@ -113,7 +134,11 @@ class Icicle {
   private describe(path: Node[]): void {
     const node = path.at(-1);
     if (node === undefined) return;
-    const name = path.slice(1).map((each) => each.name).join(' › ') || node.name;
+    const name =
+      path
+        .slice(1)
+        .map((each) => each.name)
+        .join(' › ') || node.name;
     const facts = [
       node.type !== '' && node.type !== node.name ? node.type : '',
       `${duration(node.timeMs)} (${share(part(node.timeMs, this.whole.ms))})`,
@@ -137,8 +162,15 @@ class Icicle {
     const { path } = current;
     const beside = this.drawn.filter((other) => other.path.length === path.length && other.path.at(-2) === path.at(-2));
     const at = beside.indexOf(current);
-    const inside = this.drawn.find((other) => other.path.length === path.length + 1 && other.path.at(-2) === path.at(-1));
-    const target = { ArrowLeft: beside[at - 1]?.path, ArrowRight: beside[at + 1]?.path, ArrowUp: path.slice(0, -1), ArrowDown: inside?.path }[event.key];
+    const inside = this.drawn.find(
+      (other) => other.path.length === path.length + 1 && other.path.at(-2) === path.at(-1),
+    );
+    const target = {
+      ArrowLeft: beside[at - 1]?.path,
+      ArrowRight: beside[at + 1]?.path,
+      ArrowUp: path.slice(0, -1),
+      ArrowDown: inside?.path,
+    }[event.key];
     if (target !== undefined && target.length > 0) this.focus(target);
   }
 }
@@ -156,7 +188,12 @@ export function icicle({ report }: Data): HTMLElement | null {
   if (report.breakdown.children.length === 0) return null;
   const view = new Icicle(report.breakdown, wholeOf(report));
   const resources = choice('Width of a node', ['time', 'memory'], (resource) => view.show(resource));
-  return h('section', { 'aria-label': 'Modules' },
+  return h(
+    'section',
+    { 'aria-label': 'Modules' },
     h('div.title', {}, h('h2', {}, 'Modules'), resources),
-    view.crumbs, view.element, view.details);
+    view.crumbs,
+    view.element,
+    view.details,
+  );
 }

@@ -15,5 +15,16 @@ const data = readData();
 document.title = `${data.texts.title} · Ridgeline`;
 const main = h('main');
 document.body.append(main);
-const sections = [heading, warnings, keyFigures, icicle, lineTable, moduleTable, memoryOverTime, batchSizes, device, closure];
+const sections = [
+  heading,
+  warnings,
+  keyFigures,
+  icicle,
+  lineTable,
+  moduleTable,
+  memoryOverTime,
+  batchSizes,
+  device,
+  closure,
+];
 for (const section of sections) main.append(...[section(data)].filter((element) => element !== null));

@@ -23,30 +23,54 @@ export function memoryOverTime({ report }: Data): HTMLElement | null {
   const figures = present.map(() => h('b'));
   const when = h('span.when');
   const total = h('b');
-  const legend = h('ul.legend', { 'aria-live': 'polite' },
+  const legend = h(
+    'ul.legend',
+    { 'aria-live': 'polite' },
     h('li', {}, when, ' ', total),
-    ...present.map(([name, label], i) => h('li', {}, h(`span.key.category-${name}`), `${label} `, figures[i] ?? null)).reverse());
+    ...present
+      .map(([name, label], i) => h('li', {}, h(`span.key.category-${name}`), `${label} `, figures[i] ?? null))
+      .reverse(),
+  );
   const point = (index: number | null) => {
     const at = Math.min(instants - 1, index ?? over.peak);
     const isPeak = at === over.peak;
-    when.textContent = isPeak ? `at the peak, ${duration(over.timeMs[at] ?? 0)}` : `at ${duration(over.timeMs[at] ?? 0)}`;
+    when.textContent = isPeak
+      ? `at the peak, ${duration(over.timeMs[at] ?? 0)}`
+      : `at ${duration(over.timeMs[at] ?? 0)}`;
     total.textContent = bytes(isPeak ? peakBytes : (below[at] ?? 0));
-    values.forEach((series, i) => { (figures[i] as HTMLElement).textContent = bytes(series[at] ?? 0); });
+    values.forEach((series, i) => {
+      (figures[i] as HTMLElement).textContent = bytes(series[at] ?? 0);
+    });
   };
   point(null);
-  return h('section', { 'aria-label': 'Memory over time' },
+  return h(
+    'section',
+    { 'aria-label': 'Memory over time' },
     h('div.title', {}, h('h2', {}, 'Memory over one iteration')),
     legend,
     chart({
       label: `Live memory over one iteration; the peak of ${bytes(peakBytes)} is reached after ${duration(over.timeMs[over.peak] ?? 0)}`,
-      height: 240, end: over.recordedMs, most: 1.12 * peakBytes, base: 1024, axis: bytes, xAxis: duration,
+      height: 240,
+      end: over.recordedMs,
+      most: 1.12 * peakBytes,
+      base: 1024,
+      axis: bytes,
+      xAxis: duration,
       data: [times, ...[...sums].reverse()], // the highest is painted first, and lower ones over it
-      series: () => present.map(([name]) => {
-        const fill = colour(name);
-        return { stroke: fill, fill, width: 0, points: { show: false }, ...(stepped ? { paths: stepped } : {}) };
-      }).reverse(),
+      series: () =>
+        present
+          .map(([name]) => {
+            const fill = colour(name);
+            return { stroke: fill, fill, width: 0, points: { show: false }, ...(stepped ? { paths: stepped } : {}) };
+          })
+          .reverse(),
       draw: (plot) => mark(plot, over.timeMs[over.peak] ?? 0, `peak ${bytes(peakBytes)}`),
       point,
     }),
-    h('p.note', {}, `The recorded iteration with the peak, by the clock: it took ${duration(over.recordedMs)} with the cost of recording in it. Shown at ${instants} instants, the peak among them.`));
+    h(
+      'p.note',
+      {},
+      `The recorded iteration with the peak, by the clock: it took ${duration(over.recordedMs)} with the cost of recording in it. Shown at ${instants} instants, the peak among them.`,
+    ),
+  );
 }

@@ -51,8 +51,16 @@ export function chart(options: Chart): HTMLElement {
 }
 
 function settings(options: Chart, width: number): uPlot.Options {
-  const axis: uPlot.Axis = { stroke: colour('faint'), font, grid: { stroke: colour('grid'), width: 1 }, ticks: { stroke: colour('grid'), width: 1, size: 4 } };
-  const split = (base: number): uPlot.Axis.Splits => (plot, _axis, _least, most) => ticks(most, base, Math.max(2, Math.floor(plot.height / 60)));
+  const axis: uPlot.Axis = {
+    stroke: colour('faint'),
+    font,
+    grid: { stroke: colour('grid'), width: 1 },
+    ticks: { stroke: colour('grid'), width: 1, size: 4 },
+  };
+  const split =
+    (base: number): uPlot.Axis.Splits =>
+    (plot, _axis, _least, most) =>
+      ticks(most, base, Math.max(2, Math.floor(plot.height / 60)));
   return {
     width,
     height: options.height,

@@ -4,17 +4,19 @@ import { categories, type Data, type Item, part } from './data';
 import { themeSwitch } from './theme';
 
 export function heading({ texts }: Data): HTMLElement {
-  return h('header', {},
-    h('div', {}, h('h1', {}, texts.title), h('p.setting', {}, texts.setting)),
-    themeSwitch());
+  return h('header', {}, h('div', {}, h('h1', {}, texts.title), h('p.setting', {}, texts.setting)), themeSwitch());
 }
 
 export function warnings({ texts }: Data): HTMLElement | null {
   const [first, ...others] = texts.notes.filter(({ label }) => label === 'warning' || label === 'skipped');
   if (first === undefined) return null;
   const count = others.length === 1 ? '1 more warning' : `${others.length} more warnings`;
-  return h('div', {}, definitions([first], 'dl.notes.warnings'),
-    others.length === 0 ? null : h('details', {}, h('summary', {}, count), definitions(others, 'dl.notes.warnings')));
+  return h(
+    'div',
+    {},
+    definitions([first], 'dl.notes.warnings'),
+    others.length === 0 ? null : h('details', {}, h('summary', {}, count), definitions(others, 'dl.notes.warnings')),
+  );
 }
 
 /** Labels with their texts. */
@@ -29,7 +31,9 @@ export function keyFigures({ report, texts }: Data): HTMLElement {
     card.append(h('p.note', {}, note));
     return card;
   });
-  const phases = texts.phases.map(({ label }) => report.iteration.byPhaseMs[label as keyof typeof report.iteration.byPhaseMs]);
+  const phases = texts.phases.map(
+    ({ label }) => report.iteration.byPhaseMs[label as keyof typeof report.iteration.byPhaseMs],
+  );
   iteration?.append(...stack(texts.phases, phases, (label) => `phase-${label}`));
   const bytes = texts.peak.map(({ label }) => report.memory.byCategory[nameOf(label)]);
   memory?.append(...stack(texts.peak, bytes, (label) => `category-${nameOf(label)}`));
@@ -57,6 +61,8 @@ export function stack(items: Item[], values: number[], colourOf: (label: string)
     track.append(segment);
     at += width;
   });
-  const legend = items.map(({ label, text }) => h('li', {}, h(`span.key.${colourOf(label)}`), `${label} `, h('b', {}, text)));
+  const legend = items.map(({ label, text }) =>
+    h('li', {}, h(`span.key.${colourOf(label)}`), `${label} `, h('b', {}, text)),
+  );
   return [h('div.stack', {}, track, h('ul.legend', {}, ...legend))];
 }

@@ -45,11 +45,25 @@ export class Table<Row> {
     if (column === undefined) throw new Error(`no column ${options.sortedBy}`);
     this.sorted = { column, isReversed: false };
     this.shown = rows;
-    this.headers = columns.map((each) => h(`div.${each.name}`, { role: 'columnheader' }, button('button.sort', each.title, () => this.sortBy(each))));
-    this.scroller = h('div.scroller', { tabindex: 0, role: 'table', 'aria-label': label, 'aria-rowcount': rows.length + 1 },
-      h('div.head', { role: 'rowgroup' }, h('div.row', { role: 'row' }, ...this.headers)), this.body);
+    this.headers = columns.map((each) =>
+      h(
+        `div.${each.name}`,
+        { role: 'columnheader' },
+        button('button.sort', each.title, () => this.sortBy(each)),
+      ),
+    );
+    this.scroller = h(
+      'div.scroller',
+      { tabindex: 0, role: 'table', 'aria-label': label, 'aria-rowcount': rows.length + 1 },
+      h('div.head', { role: 'rowgroup' }, h('div.row', { role: 'row' }, ...this.headers)),
+      this.body,
+    );
     this.scroller.addEventListener('scroll', () => this.draw(), { passive: true });
-    const filter = h('input.filter', { type: 'search', placeholder: 'Filter', 'aria-label': `Filter ${options.noun[1]}` }) as HTMLInputElement;
+    const filter = h('input.filter', {
+      type: 'search',
+      placeholder: 'Filter',
+      'aria-label': `Filter ${options.noun[1]}`,
+    }) as HTMLInputElement;
     filter.addEventListener('input', () => this.filter(filter.value));
     this.element = h('div.table', {}, h('div.tools', {}, filter, this.count), this.scroller);
     new ResizeObserver(() => this.redraw()).observe(this.scroller);
@@ -87,7 +101,7 @@ export class Table<Row> {
     };
     this.shown.sort(isReversed ? (a, b) => order(b, a) : order);
     this.headers.forEach((header, i) => {
-      const isText = typeof column.key(this.shown[0] ?? this.options.rows[0] as Row) === 'string';
+      const isText = typeof column.key(this.shown[0] ?? (this.options.rows[0] as Row)) === 'string';
       const direction = isText !== isReversed ? 'ascending' : 'descending';
       header.setAttribute('aria-sort', this.options.columns[i] === column ? direction : 'none');
     });
@@ -114,7 +128,8 @@ export class Table<Row> {
     if (this.window[0] === first && this.window[1] === end) return;
     this.window = [first, end];
     const rows = this.shown.slice(first, end).map((row, i) => this.row(row, first + i, height));
-    if (this.isPrinting && this.shown.length > end) rows.push(h('p.note', {}, `… ${this.shown.length - end} more, in the file`));
+    if (this.isPrinting && this.shown.length > end)
+      rows.push(h('p.note', {}, `… ${this.shown.length - end} more, in the file`));
     this.body.style.height = this.isPrinting ? 'auto' : `${this.shown.length * height}px`;
     this.body.replaceChildren(...rows);
   }

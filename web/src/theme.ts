@@ -37,7 +37,8 @@ export function themeSwitch(): HTMLButtonElement {
   };
   system.addEventListener('change', update);
   let chosen: string | undefined;
-  addEventListener('beforeprint', () => { // paper is light, and so is what is painted for it
+  addEventListener('beforeprint', () => {
+    // paper is light, and so is what is painted for it
     chosen = document.documentElement.dataset['theme'];
     document.documentElement.dataset['theme'] = 'light';
     repaint();

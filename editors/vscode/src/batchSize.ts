@@ -37,7 +37,10 @@ export class BatchSize implements vscode.Disposable {
   private rest: NodeJS.Timeout | undefined;
   private readonly disposables: vscode.Disposable[];
 
-  constructor(private readonly daemon: Daemon, private readonly profiles: Profiles) {
+  constructor(
+    private readonly daemon: Daemon,
+    private readonly profiles: Profiles,
+  ) {
     this.disposables = [
       profiles.onDidChange(() => {
         const { profileId, revision } = profiles.summary ?? {};
@@ -104,7 +107,11 @@ export class BatchSize implements vscode.Disposable {
   }
 
   private queue(action: () => Promise<void>): void {
-    this.turn = this.turn.then(action).catch((error: unknown) => this.show(this.preview, error instanceof Error ? error.message : String(error), this.isInCode));
+    this.turn = this.turn
+      .then(action)
+      .catch((error: unknown) =>
+        this.show(this.preview, error instanceof Error ? error.message : String(error), this.isInCode),
+      );
   }
 
   private async answer(gesture: Gesture): Promise<void> {
@@ -132,7 +139,8 @@ export class BatchSize implements vscode.Disposable {
       const prediction = await this.predict({ batchSize: gesture.batch.batchSize });
       if (gesture.isOutdated) return await this.follow();
       if (prediction?.edit) await this.edit(prediction.edit);
-      else if (prediction !== null && prediction.noEditReason !== '') return this.show(this.preview, prediction.noEditReason, false);
+      else if (prediction !== null && prediction.noEditReason !== '')
+        return this.show(this.preview, prediction.noEditReason, false);
     } finally {
       this.writing = undefined;
     }
@@ -141,7 +149,9 @@ export class BatchSize implements vscode.Disposable {
 
   private async predict(question: Question): Promise<Prediction | null> {
     const summary = this.profiles.summary;
-    return summary === null ? null : this.daemon.request('ridgeline/predict', { profileId: summary.profileId, ...question });
+    return summary === null
+      ? null
+      : this.daemon.request('ridgeline/predict', { profileId: summary.profileId, ...question });
   }
 
   private async edit(edit: WorkspaceEdit): Promise<void> {
@@ -195,12 +205,14 @@ export class BatchSize implements vscode.Disposable {
 }
 
 /** What was measured where the batch size ran, else what is predicted. */
-const throughputOf = ({ measured, samplesPerSecond }: Batch) => measured?.samplesPerSecond ?? samplesPerSecond?.value ?? null;
+const throughputOf = ({ measured, samplesPerSecond }: Batch) =>
+  measured?.samplesPerSecond ?? samplesPerSecond?.value ?? null;
 const peakOf = ({ measured, peakBytes }: Batch) => measured?.peakBytes ?? peakBytes?.value ?? null;
 
 /** The batch that the daemon would answer with, among known ones by batch size; undefined: the daemon must be asked. */
 function answerOf(batches: Batch[], question: Question): Batch | undefined {
   if ('batchSize' in question) return batches.find(({ batchSize }) => batchSize === question.batchSize);
-  if ('samplesPerSecond' in question) return batches.find((batch) => (throughputOf(batch) ?? 0) >= question.samplesPerSecond);
+  if ('samplesPerSecond' in question)
+    return batches.find((batch) => (throughputOf(batch) ?? 0) >= question.samplesPerSecond);
   return batches.filter((batch) => (peakOf(batch) ?? Infinity) <= question.peakBytes).at(-1);
 }

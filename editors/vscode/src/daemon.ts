@@ -49,12 +49,23 @@ export class Daemon implements vscode.Disposable {
   }
 
   /** Rejects with a ResponseError, or when the daemon is not running. */
-  async request<Method extends keyof Requests>(method: Method, params: Requests[Method]['params'], token?: vscode.CancellationToken): Promise<Requests[Method]['result']> {
-    return token === undefined ? this.running().sendRequest(method, params) : this.running().sendRequest(method, params, token);
+  async request<Method extends keyof Requests>(
+    method: Method,
+    params: Requests[Method]['params'],
+    token?: vscode.CancellationToken,
+  ): Promise<Requests[Method]['result']> {
+    return token === undefined
+      ? this.running().sendRequest(method, params)
+      : this.running().sendRequest(method, params, token);
   }
 
   /** The same; `show` is called with parts of the result, which comes whole in the end, as they come. */
-  async requestInParts<Method extends 'ridgeline/whatIf', Part>(method: Method, params: Requests[Method]['params'], show: (part: Part) => void, token: vscode.CancellationToken): Promise<Requests[Method]['result']> {
+  async requestInParts<Method extends 'ridgeline/whatIf', Part>(
+    method: Method,
+    params: Requests[Method]['params'],
+    show: (part: Part) => void,
+    token: vscode.CancellationToken,
+  ): Promise<Requests[Method]['result']> {
     const partialResultToken = `parts-${++this.lastToken}`;
     const parts = this.running().onProgress(new ProgressType<Part>(), partialResultToken, show);
     try {
@@ -100,7 +111,8 @@ export class Daemon implements vscode.Disposable {
     const client = new LanguageClient('ridgeline', 'Ridgeline', executable, this.options(settings.get('pathMaps', [])));
     for (const listen of this.listeners) listen(client);
     client.onDidChangeState(({ newState }) => {
-      if (this.client === client) this.setState(newState === State.Running ? 'running' : newState === State.Stopped ? 'stopped' : 'starting');
+      if (this.client === client)
+        this.setState(newState === State.Running ? 'running' : newState === State.Stopped ? 'stopped' : 'starting');
     });
     this.client = client;
     this.setState('starting');
@@ -114,8 +126,10 @@ export class Daemon implements vscode.Disposable {
       }
     } catch (error) {
       this.setState('stopped');
-      await this.report(`Ridgeline could not start ${executable.command}: ${error instanceof Error ? error.message : error}. ` +
-        'The setting ridgeline.server.path selects another executable.');
+      await this.report(
+        `Ridgeline could not start ${executable.command}: ${error instanceof Error ? error.message : error}. ` +
+          'The setting ridgeline.server.path selects another executable.',
+      );
     }
   }
 

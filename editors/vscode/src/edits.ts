@@ -16,10 +16,17 @@ export async function apply(edit: WorkspaceEdit): Promise<boolean> {
   const change = edit.documentChanges?.[0];
   const uri = change && vscode.Uri.parse(change.textDocument.uri).toString();
   const editor = vscode.window.visibleTextEditors.find(({ document }) => document.uri.toString() === uri);
-  if (change === undefined || editor === undefined || editor.document.version !== change.textDocument.version) return false;
-  return editor.edit((builder) => {
-    for (const { range: { start, end }, newText } of change.edits) {
-      builder.replace(new vscode.Range(start.line, start.character, end.line, end.character), newText);
-    }
-  }, { undoStopBefore: true, undoStopAfter: true });
+  if (change === undefined || editor === undefined || editor.document.version !== change.textDocument.version)
+    return false;
+  return editor.edit(
+    (builder) => {
+      for (const {
+        range: { start, end },
+        newText,
+      } of change.edits) {
+        builder.replace(new vscode.Range(start.line, start.character, end.line, end.character), newText);
+      }
+    },
+    { undoStopBefore: true, undoStopAfter: true },
+  );
 }

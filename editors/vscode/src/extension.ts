@@ -36,13 +36,15 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     return {
       // Shown in the status bar, where a click cancels.
       handleWorkDoneProgress: (_token, progress, next) => {
-        if (progress.kind !== 'end') profiles.showProgress({ message: progress.message ?? '', percentage: progress.percentage ?? null });
+        if (progress.kind !== 'end')
+          profiles.showProgress({ message: progress.message ?? '', percentage: progress.percentage ?? null });
         else next(_token, progress);
       },
       // The commands of the daemon's lenses; the palette's commands for the same have their own names.
       executeCommand: (command, args: unknown[], next) => {
         const file = typeof args[0] === 'string' ? vscode.Uri.parse(args[0]) : undefined;
-        if (command === 'ridgeline.run') return profiling.runScript(file, args[1] === undefined ? undefined : Object(args[1]));
+        if (command === 'ridgeline.run')
+          return profiling.runScript(file, args[1] === undefined ? undefined : Object(args[1]));
         if (command !== 'ridgeline.profile') return next(command, args);
         return profiling.profile(file, Object(args[1]));
       },
@@ -50,7 +52,11 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
         configuration: async (params, token, next) => {
           const answers = await next(params, token);
           if (!Array.isArray(answers)) return answers;
-          return Promise.all(answers.map(async (settings, i) => params.items[i]?.section === 'ridgeline' ? withInterpreter(settings) : settings));
+          return Promise.all(
+            answers.map(async (settings, i) =>
+              params.items[i]?.section === 'ridgeline' ? withInterpreter(settings) : settings,
+            ),
+          );
         },
       },
       provideInlayHints: (document, range, token, next) =>
@@ -66,19 +72,37 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     return selected === undefined ? settings : { ...Object(settings), python: selected };
   }
 
-  const command = (name: string, action: (...args: unknown[]) => unknown) => vscode.commands.registerCommand(`ridgeline.${name}`, action);
+  const command = (name: string, action: (...args: unknown[]) => unknown) =>
+    vscode.commands.registerCommand(`ridgeline.${name}`, action);
   let explored = '';
   context.subscriptions.push(
-    own, interpreter, profiles, markers, batchSize, whatIf, jobs, reports, view, statusBar(own, profiles), registerTraceback(),
-    vscode.window.registerWebviewViewProvider('ridgeline.view', view, { webviewOptions: { retainContextWhenHidden: true } }),
+    own,
+    interpreter,
+    profiles,
+    markers,
+    batchSize,
+    whatIf,
+    jobs,
+    reports,
+    view,
+    statusBar(own, profiles),
+    registerTraceback(),
+    vscode.window.registerWebviewViewProvider('ridgeline.view', view, {
+      webviewOptions: { retainContextWhenHidden: true },
+    }),
     profiles.onDidChange(() => {
       if (explored === (explored = profiles.breakdown?.node ?? '')) return;
       const hints = own.client?.getFeature(InlayHintRequest.method);
-      for (const { document } of vscode.window.visibleTextEditors) hints?.getProvider(document)?.onDidChangeInlayHints.fire();
+      for (const { document } of vscode.window.visibleTextEditors)
+        hints?.getProvider(document)?.onDidChangeInlayHints.fire();
     }),
     interpreter.onDidChange(() => {
-      if (own.state === 'stopped') void own.start(); // the environment may have the daemon that was missing
-      else void own.client?.sendNotification('workspace/didChangeConfiguration', { settings: null }).catch(() => undefined);
+      if (own.state === 'stopped')
+        void own.start(); // the environment may have the daemon that was missing
+      else
+        void own.client
+          ?.sendNotification('workspace/didChangeConfiguration', { settings: null })
+          .catch(() => undefined);
     }),
     vscode.workspace.onDidGrantWorkspaceTrust(() => own.start()),
     vscode.workspace.onDidChangeConfiguration((change) => {
@@ -97,14 +121,27 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     }),
     command('showDevices', () => compareDevices(profiles)),
     command('showView', () => vscode.commands.executeCommand('ridgeline.view.focus')),
-    command('showReport', () => profiles.entry && vscode.commands.executeCommand('ridgeline.openReport', profiles.entry.toString())),
+    command(
+      'showReport',
+      () => profiles.entry && vscode.commands.executeCommand('ridgeline.openReport', profiles.entry.toString()),
+    ),
     command('showLibraryCode', () => showLibraryCode(profiles, profiling)),
-    command('showTraceback', () => profiles.state?.failure ? showTraceback(profiles.state.failure) : showInformation('The last profile did not fail.')),
+    command('showTraceback', () =>
+      profiles.state?.failure
+        ? showTraceback(profiles.state.failure)
+        : showInformation('The last profile did not fail.'),
+    ),
     command('goToFailure', () => profiles.state?.failure && goToFailure(profiles.state.failure)),
     command('showLog', () => own.log.show()),
     command('restart', () => own.start()),
     command('undoBatchSize', () => batchSize.undo()),
-    command('writeEntryPoint', (script) => writeEntryPoint(own, vscode.Uri.joinPath(context.extensionUri, 'media/entry_point.py.txt'), typeof script === 'string' ? vscode.Uri.parse(script) : undefined)),
+    command('writeEntryPoint', (script) =>
+      writeEntryPoint(
+        own,
+        vscode.Uri.joinPath(context.extensionUri, 'media/entry_point.py.txt'),
+        typeof script === 'string' ? vscode.Uri.parse(script) : undefined,
+      ),
+    ),
     command('importTrace', (trace) => reports.import(trace instanceof vscode.Uri ? trace : undefined)),
     command('toggleProfileOnSave', () => toggle('profileOnSave', 'Profile on save is')),
     command('toggleInlayHints', () => toggle('inlayHints.enabled', 'Hints at the ends of the lines are')),
@@ -119,11 +156,13 @@ export async function deactivate(): Promise<void> {
 /** The table of `ridgeline devices --on`, as a text file. */
 async function compareDevices(profiles: Profiles): Promise<void> {
   const entry = profiles.entry ?? vscode.window.activeTextEditor?.document.uri;
-  const typed = entry && await vscode.window.showInputBox({
-    title: 'Compare Devices',
-    prompt: 'Devices, each with its price an hour where you know it. Empty: all that there is a data sheet of.',
-    placeHolder: 'a100=1.10 t4=0.35',
-  });
+  const typed =
+    entry &&
+    (await vscode.window.showInputBox({
+      title: 'Compare Devices',
+      prompt: 'Devices, each with its price an hour where you know it. Empty: all that there is a data sheet of.',
+      placeHolder: 'a100=1.10 t4=0.35',
+    }));
   if (entry === undefined || typed === undefined) return;
   const devices = typed.split(/[\s,]+/).filter((word) => word !== '');
   await vscode.commands.executeCommand('ridgeline.compareDevices', entry.toString(), devices);

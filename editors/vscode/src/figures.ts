@@ -6,7 +6,11 @@ const unknown = '–';
 
 function figure(value: number): string {
   if (value < 0) return `-${figure(-value)}`;
-  if (value >= 999500) return value.toExponential(2).replace(/\.?0*e/, 'e').replace(/\+(\d)$/, '+0$1');
+  if (value >= 999500)
+    return value
+      .toExponential(2)
+      .replace(/\.?0*e/, 'e')
+      .replace(/\+(\d)$/, '+0$1');
   if (value >= 999.5) return String(Number(value.toPrecision(3)));
   return value.toFixed(value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2);
 }
@@ -25,13 +29,25 @@ export function duration(milliseconds: number | null): string {
   if (milliseconds < 0) return `-${duration(-milliseconds)}`;
   const microseconds = milliseconds * 1000;
   if (microseconds < 0.95) return `${microseconds.toFixed(1)} µs`;
-  return inUnits(microseconds, [['µs', 1000], ['ms', 1000], ['s', 60], ['min', 60], ['h', 1]]);
+  return inUnits(microseconds, [
+    ['µs', 1000],
+    ['ms', 1000],
+    ['s', 60],
+    ['min', 60],
+    ['h', 1],
+  ]);
 }
 
 export function bytes(count: number | null): string {
   if (count === null || count < 0) return unknown;
   if (count < 1023.5) return `${count.toFixed(0)} B`;
-  return inUnits(count / 1024, [['KiB', 1024], ['MiB', 1024], ['GiB', 1024], ['TiB', 1024], ['PiB', 1]]);
+  return inUnits(count / 1024, [
+    ['KiB', 1024],
+    ['MiB', 1024],
+    ['GiB', 1024],
+    ['TiB', 1024],
+    ['PiB', 1],
+  ]);
 }
 
 /** A figure of a model with its certainty: "≈ 7.8 GiB" for a guess, "≥ 7.8 GiB" for a bound, plain when it is known. */

@@ -28,7 +28,15 @@ export interface Bars {
 /** From this share of the step on, a line that takes little time itself is marked by what it calls. */
 const calledShare = 0.05;
 
-export function barsOf({ share, totalShare, peakShare }: { share: number | null; totalShare: number | null; peakShare: number | null }): Bars {
+export function barsOf({
+  share,
+  totalShare,
+  peakShare,
+}: {
+  share: number | null;
+  totalShare: number | null;
+  peakShare: number | null;
+}): Bars {
   const own = level(share);
   const isCalled = own === 0 && (totalShare ?? 0) >= calledShare;
   return { time: isCalled ? level(totalShare) : own, memory: level(peakShare), isCalled };
@@ -46,15 +54,27 @@ export interface Shape {
 /** Within 16 by 16. */
 export function shapes(palette: Palette, { time, memory, isCalled }: Bars): Shape[] {
   const colour = (of: number) => palettes[palette][of - 1] ?? '';
-  const bar = time === 0 ? [] : [{ x: 1.5, y: 15.5 - 3 * time, width: 5, height: 3 * time, colour: colour(time), isOutlined: isCalled }];
-  const blocks = Array.from({ length: memory }, (_, i) => ({ x: 9, y: 13.5 - 3 * i, width: 5.5, height: 2, colour: colour(memory), isOutlined: false }));
+  const bar =
+    time === 0
+      ? []
+      : [{ x: 1.5, y: 15.5 - 3 * time, width: 5, height: 3 * time, colour: colour(time), isOutlined: isCalled }];
+  const blocks = Array.from({ length: memory }, (_, i) => ({
+    x: 9,
+    y: 13.5 - 3 * i,
+    width: 5.5,
+    height: 2,
+    colour: colour(memory),
+    isOutlined: false,
+  }));
   return [...bar, ...blocks];
 }
 
 /** As the text of an SVG file. */
 export function picture(palette: Palette, bars: Bars, stale: boolean): string {
   const title = `time ${bars.time} memory ${bars.memory}${stale ? ' stale' : ''}${bars.isCalled ? ' called' : ''}`;
-  const drawn = shapes(palette, bars).map(({ x, y, width, height, colour, isOutlined }) =>
-    `<rect x="${x}" y="${y}" width="${width}" height="${height}" ${stale || isOutlined ? `fill="none" stroke="${colour}"${stale ? ' stroke-dasharray="1.5 1"' : ''}` : `fill="${colour}"`}/>`);
+  const drawn = shapes(palette, bars).map(
+    ({ x, y, width, height, colour, isOutlined }) =>
+      `<rect x="${x}" y="${y}" width="${width}" height="${height}" ${stale || isOutlined ? `fill="none" stroke="${colour}"${stale ? ' stroke-dasharray="1.5 1"' : ''}` : `fill="${colour}"`}/>`,
+  );
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" width="16" height="16" opacity="${stale ? 0.6 : 1}"><title>${title}</title>${drawn.join('')}</svg>`;
 }

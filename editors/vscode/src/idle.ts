@@ -12,7 +12,9 @@ export class Idle implements vscode.Disposable {
     const touch = (): void => void (this.last = Date.now());
     this.disposables = [
       vscode.workspace.onDidChangeTextDocument(({ document }) => document.uri.scheme === 'file' && touch()),
-      vscode.window.onDidChangeTextEditorSelection(({ textEditor }) => textEditor.document.uri.scheme === 'file' && touch()),
+      vscode.window.onDidChangeTextEditorSelection(
+        ({ textEditor }) => textEditor.document.uri.scheme === 'file' && touch(),
+      ),
     ];
   }
 

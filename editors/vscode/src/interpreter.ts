@@ -8,7 +8,9 @@ interface PythonApi {
   readonly ready?: Promise<void>;
   readonly environments: {
     getActiveEnvironmentPath(resource?: vscode.Uri): { readonly path: string };
-    resolveEnvironment(environment: { readonly path: string }): Promise<{ readonly executable: { readonly uri: vscode.Uri | undefined } } | undefined>;
+    resolveEnvironment(environment: {
+      readonly path: string;
+    }): Promise<{ readonly executable: { readonly uri: vscode.Uri | undefined } } | undefined>;
     readonly onDidChangeActiveEnvironmentPath: vscode.Event<unknown>;
   };
 }
@@ -19,7 +21,10 @@ export class Interpreter implements vscode.Disposable {
   readonly onDidChange = this.emitter.event;
   private api: PythonApi | undefined;
   private isLoading = false;
-  private readonly disposables: vscode.Disposable[] = [this.emitter, vscode.extensions.onDidChange(() => void this.load())];
+  private readonly disposables: vscode.Disposable[] = [
+    this.emitter,
+    vscode.extensions.onDidChange(() => void this.load()),
+  ];
 
   /** Its path; undefined when there is none, or none yet: then onDidChange follows. */
   async selected(): Promise<string | undefined> {

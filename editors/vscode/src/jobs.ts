@@ -25,7 +25,8 @@ export class Jobs implements vscode.Disposable {
       const job = await this.daemon.request('ridgeline/job', { uri: uri.toString() });
       if (this.uri === uri) this.change({ ...shown, job, isReading: false });
     } catch (error) {
-      if (this.uri === uri) this.change({ ...shown, failure: error instanceof Error ? error.message : String(error), isReading: false });
+      if (this.uri === uri)
+        this.change({ ...shown, failure: error instanceof Error ? error.message : String(error), isReading: false });
     }
   }
 
@@ -51,10 +52,17 @@ export class Jobs implements vscode.Disposable {
 
 async function lastJob(): Promise<vscode.Uri | undefined> {
   const files = await vscode.workspace.findFiles(`**/*.${extension}`, undefined, mostFiles);
-  const written = await Promise.all(files.map(async (uri) => ({ uri, time: (await vscode.workspace.fs.stat(uri)).mtime })));
+  const written = await Promise.all(
+    files.map(async (uri) => ({ uri, time: (await vscode.workspace.fs.stat(uri)).mtime })),
+  );
   return written.sort((a, b) => b.time - a.time)[0]?.uri;
 }
 
 async function chosenJob(): Promise<vscode.Uri | undefined> {
-  return (await vscode.window.showOpenDialog({ title: 'Show Ranks of Job', filters: { 'Jobs of ridgeline profile --job': [extension] } }))?.[0];
+  return (
+    await vscode.window.showOpenDialog({
+      title: 'Show Ranks of Job',
+      filters: { 'Jobs of ridgeline profile --job': [extension] },
+    })
+  )?.[0];
 }

@@ -28,16 +28,22 @@ interface Configuration {
 export async function launchOf(script: vscode.Uri): Promise<Launch | undefined> {
   const folder = vscode.workspace.getWorkspaceFolder(script)?.uri;
   const all: unknown = vscode.workspace.getConfiguration('launch', script).get('configurations');
-  const fitting = (Array.isArray(all) ? (all as Configuration[]) : []).filter((one) =>
-    (one.type === 'debugpy' || one.type === 'python') && one.request === 'launch' && typeof one.program === 'string'
-    && path.resolve(folder?.fsPath ?? '', resolve(one.program, script, folder)) === script.fsPath);
+  const fitting = (Array.isArray(all) ? (all as Configuration[]) : []).filter(
+    (one) =>
+      (one.type === 'debugpy' || one.type === 'python') &&
+      one.request === 'launch' &&
+      typeof one.program === 'string' &&
+      path.resolve(folder?.fsPath ?? '', resolve(one.program, script, folder)) === script.fsPath,
+  );
   const exact = fitting.filter(({ program }) => program !== '${file}'); // the others are for any file
   const chosen = await choose(exact.length > 0 ? exact : fitting);
   if (chosen === undefined) return fitting.length === 0 ? {} : undefined;
   const launch = read(chosen, script, folder);
   const unknown = JSON.stringify(launch).match(/\$\{[^}]*\}/)?.[0];
   if (unknown !== undefined) {
-    void showError(`The script was not run: the configuration ${chosen.name} of launch.json uses ${unknown}, which only a debugger can fill in. Set ridgeline.run.arguments instead, and remove the configuration's "program".`);
+    void showError(
+      `The script was not run: the configuration ${chosen.name} of launch.json uses ${unknown}, which only a debugger can fill in. Set ridgeline.run.arguments instead, and remove the configuration's "program".`,
+    );
     return undefined;
   }
   return launch;
@@ -46,9 +52,16 @@ export async function launchOf(script: vscode.Uri): Promise<Launch | undefined> 
 async function choose(configurations: Configuration[]): Promise<Configuration | undefined> {
   if (configurations.length < 2) return configurations[0];
   const items = configurations.map((configuration) => ({
-    label: inert(String(configuration.name)), description: inert(texts(configuration.args).join(' ')), configuration,
+    label: inert(String(configuration.name)),
+    description: inert(texts(configuration.args).join(' ')),
+    configuration,
   }));
-  return (await vscode.window.showQuickPick(items, { title: 'Profile the script', placeHolder: 'Which configuration of launch.json?' }))?.configuration;
+  return (
+    await vscode.window.showQuickPick(items, {
+      title: 'Profile the script',
+      placeHolder: 'Which configuration of launch.json?',
+    })
+  )?.configuration;
 }
 
 function read({ args, cwd, env }: Configuration, script: vscode.Uri, folder: vscode.Uri | undefined): Launch {
@@ -56,7 +69,9 @@ function read({ args, cwd, env }: Configuration, script: vscode.Uri, folder: vsc
   const launch: Launch = { arguments: texts(args).map(resolved) };
   if (typeof cwd === 'string' && cwd !== '') launch.folder = path.resolve(folder?.fsPath ?? '', resolved(cwd));
   if (typeof env === 'object' && env !== null) {
-    launch.environment = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, resolved(String(value))]));
+    launch.environment = Object.fromEntries(
+      Object.entries(env).map(([name, value]) => [name, resolved(String(value))]),
+    );
   }
   return launch;
 }
@@ -70,11 +85,19 @@ function texts(value: unknown): string[] {
 /** Fills in the variables that have a value without a debugger; the others stay. */
 function resolve(text: string, script: vscode.Uri, folder: vscode.Uri | undefined): string {
   const known: Record<string, string | undefined> = {
-    file: script.fsPath, fileBasename: path.basename(script.fsPath), fileDirname: path.dirname(script.fsPath),
+    file: script.fsPath,
+    fileBasename: path.basename(script.fsPath),
+    fileDirname: path.dirname(script.fsPath),
     fileBasenameNoExtension: path.basename(script.fsPath, path.extname(script.fsPath)),
-    workspaceFolder: folder?.fsPath, workspaceRoot: folder?.fsPath, userHome: process.env['HOME'],
-    workspaceFolderBasename: folder && path.basename(folder.fsPath), pathSeparator: path.sep,
+    workspaceFolder: folder?.fsPath,
+    workspaceRoot: folder?.fsPath,
+    userHome: process.env['HOME'],
+    workspaceFolderBasename: folder && path.basename(folder.fsPath),
+    pathSeparator: path.sep,
   };
-  return text.replace(/\$\{(env:)?([^}]*)\}/g, (whole: string, env: string | undefined, name: string) =>
-    (env === undefined ? known[name] : (process.env[name] ?? '')) ?? whole);
+  return text.replace(
+    /\$\{(env:)?([^}]*)\}/g,
+    (whole: string, env: string | undefined, name: string) =>
+      (env === undefined ? known[name] : (process.env[name] ?? '')) ?? whole,
+  );
 }

@@ -15,13 +15,19 @@ export async function showLibraryCode(profiles: Profiles, profiling: Profiling):
   });
   if (text === undefined) return;
   const code = packagesIn(text);
-  const target = vscode.workspace.workspaceFolders === undefined ? vscode.ConfigurationTarget.Global : vscode.ConfigurationTarget.Workspace;
+  const target =
+    vscode.workspace.workspaceFolders === undefined
+      ? vscode.ConfigurationTarget.Global
+      : vscode.ConfigurationTarget.Workspace;
   await settings.update('code', code, target);
   await profiling.profile(profiles.entry, { code }); // the daemon may not have read the setting yet
 }
 
 function packagesIn(text: string): string[] {
-  return text.split(',').map((name) => name.trim()).filter((name) => name !== '');
+  return text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
 }
 
 function problemOf(names: string[]): string | undefined {

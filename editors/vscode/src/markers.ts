@@ -11,7 +11,10 @@ export class Markers implements vscode.Disposable {
   private readonly busy = new Map<vscode.TextEditor, { repaint: boolean }>();
   private readonly disposables: vscode.Disposable[];
 
-  constructor(private readonly daemon: Daemon, private readonly profiles: Profiles) {
+  constructor(
+    private readonly daemon: Daemon,
+    private readonly profiles: Profiles,
+  ) {
     const { window, workspace } = vscode;
     this.disposables = [
       profiles.onDidChange(() => this.paintAll()),
@@ -50,8 +53,12 @@ export class Markers implements vscode.Disposable {
       .filter((cost) => cost.line < document.lineCount && cost.line >= range.start.line && cost.line <= range.end.line)
       .filter((cost) => Math.max(cost.share ?? 0, cost.peakShare ?? 0) >= threshold)
       .map((cost) => {
-        const hint = new vscode.InlayHint(document.lineAt(cost.line).range.end,
-          label(cost, settings.get('format', 'both'), about(this.profiles.summary)) + ` (in ${this.profiles.breakdown?.name})` + (costs?.stale ? ' (stale)' : ''));
+        const hint = new vscode.InlayHint(
+          document.lineAt(cost.line).range.end,
+          label(cost, settings.get('format', 'both'), about(this.profiles.summary)) +
+            ` (in ${this.profiles.breakdown?.name})` +
+            (costs?.stale ? ' (stale)' : ''),
+        );
         hint.paddingLeft = true;
         return hint;
       });
@@ -92,7 +99,10 @@ export class Markers implements vscode.Disposable {
       const key = JSON.stringify([bars, costs?.stale]);
       if (!this.types.has(key)) this.types.set(key, markerType(bars, costs?.stale === true));
       const range = editor.document.lineAt(Math.min(cost.line, editor.document.lineCount - 1)).range;
-      ranges.set(key, [...(ranges.get(key) ?? []), { range, hoverMessage: plain(this.meaning(cost, costs?.stale === true)) }]);
+      ranges.set(key, [
+        ...(ranges.get(key) ?? []),
+        { range, hoverMessage: plain(this.meaning(cost, costs?.stale === true)) },
+      ]);
     }
     for (const [key, type] of this.types) editor.setDecorations(type, ranges.get(key) ?? []);
   }
@@ -102,8 +112,13 @@ export class Markers implements vscode.Disposable {
     const { time, memory, isCalled } = barsOf(cost);
     const mark = about(this.profiles.summary);
     const bars = [
-      ...(time === 0 ? [] : isCalled ? [`left bar, time with what the line calls: ${share(cost.totalShare)} of the step (${timed(cost.totalMs, mark)})`]
-        : [`left bar, time: ${share(cost.share)} of the step (${timed(cost.timeMs, mark)})`]),
+      ...(time === 0
+        ? []
+        : isCalled
+          ? [
+              `left bar, time with what the line calls: ${share(cost.totalShare)} of the step (${timed(cost.totalMs, mark)})`,
+            ]
+          : [`left bar, time: ${share(cost.share)} of the step (${timed(cost.timeMs, mark)})`]),
       ...(memory === 0 ? [] : [`right bar, memory: ${share(cost.peakShare)} of the peak (${bytes(cost.peakBytes)})`]),
     ];
     const within = this.profiles.isExploring ? ` within ${this.profiles.breakdown?.name ?? ''}` : '';
@@ -119,7 +134,10 @@ export class Markers implements vscode.Disposable {
 
 /** "36 % of the step, 151 ms · 0.40 GiB", as the daemon formats it for the whole step. `mark`: before the time. */
 function label(cost: LineCost, format: string, mark: string): string {
-  const time = format !== 'memory' && (cost.share ?? 0) >= 0.0005 ? [`${share(cost.share)} of the step, ${timed(cost.timeMs, mark)}`] : [];
+  const time =
+    format !== 'memory' && (cost.share ?? 0) >= 0.0005
+      ? [`${share(cost.share)} of the step, ${timed(cost.timeMs, mark)}`]
+      : [];
   const memory = format !== 'time' && cost.peakBytes > 0 ? [bytes(cost.peakBytes)] : [];
   return [...time, ...memory].join(' · ');
 }
@@ -134,7 +152,9 @@ function markerType(bars: Bars, stale: boolean): vscode.TextEditorDecorationType
   const kind = vscode.window.activeColorTheme.kind;
   const strong = kind === HighContrast || kind === HighContrastLight;
   const icon = (palette: Palette) => ({
-    gutterIconPath: vscode.Uri.parse(`data:image/svg+xml;base64,${Buffer.from(picture(palette, bars, stale)).toString('base64')}`),
+    gutterIconPath: vscode.Uri.parse(
+      `data:image/svg+xml;base64,${Buffer.from(picture(palette, bars, stale)).toString('base64')}`,
+    ),
     gutterIconSize: 'contain',
   });
   return vscode.window.createTextEditorDecorationType({

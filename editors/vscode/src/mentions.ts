@@ -12,5 +12,6 @@ export interface Mention {
 }
 
 export function* mentionsIn(text: string): Generator<Mention> {
-  for (const { index, 0: found, 1: path = '', 2: line = '' } of text.matchAll(mention)) yield { index, text: found, path, line: Number(line) };
+  for (const { index, 0: found, 1: path = '', 2: line = '' } of text.matchAll(mention))
+    yield { index, text: found, path, line: Number(line) };
 }

@@ -17,7 +17,9 @@ export async function explainNotebook({ uri }: vscode.NotebookDocument): Promise
   const [exportIt, writeEntryPoint] = ['Export as Python Script', 'Write Entry Point'];
   const choice = await showInformation(
     `${vscode.workspace.asRelativePath(uri)} is a notebook, and notebooks are not profiled. Export it as a Python script (Export in its toolbar, or \`jupyter nbconvert --to script\`), then write an entry point for its model class.`,
-    ...((await canExport()) ? [exportIt] : []), writeEntryPoint);
+    ...((await canExport()) ? [exportIt] : []),
+    writeEntryPoint,
+  );
   if (choice === exportIt) await vscode.commands.executeCommand(viewCommands.export);
   if (choice === writeEntryPoint) await vscode.commands.executeCommand(viewCommands.entryPoint);
 }

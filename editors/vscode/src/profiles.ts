@@ -50,7 +50,9 @@ export class Profiles implements vscode.Disposable {
 
   /** The entry files that have a profile, or had one that failed. */
   get entries(): vscode.Uri[] {
-    return [...this.known.values()].filter(({ state, profiling }) => state !== 'none' || profiling).map(({ uri }) => vscode.Uri.parse(uri));
+    return [...this.known.values()]
+      .filter(({ state, profiling }) => state !== 'none' || profiling)
+      .map(({ uri }) => vscode.Uri.parse(uri));
   }
 
   get isExploring(): boolean {
@@ -70,11 +72,13 @@ export class Profiles implements vscode.Disposable {
     const of = `${profileId} ${this.summary.revision}`;
     if (this.batches.of !== of) {
       const batches = (this.batches = { of, known: [] as Batch[] });
-      void this.daemon.request('ridgeline/predictions', { profileId })
-        .then((answer) => {
+      void this.daemon.request('ridgeline/predictions', { profileId }).then(
+        (answer) => {
           batches.known = answer.batches;
           if (this.batches === batches) this.answeredEmitter.fire();
-        }, () => undefined); // the profile is gone: the next one has others
+        },
+        () => undefined,
+      ); // the profile is gone: the next one has others
     }
     return this.batches.known;
   }
@@ -85,11 +89,13 @@ export class Profiles implements vscode.Disposable {
     const { profileId } = this.summary;
     if (this.costs.of !== profileId) {
       const costs = (this.costs = { of: profileId, known: null as Costliest | null });
-      void this.daemon.request('ridgeline/costliest', { profileId })
-        .then((answer) => {
+      void this.daemon.request('ridgeline/costliest', { profileId }).then(
+        (answer) => {
           costs.known = answer;
           if (this.costs === costs) this.answeredEmitter.fire();
-        }, () => undefined); // the profile is gone: the next one has others
+        },
+        () => undefined,
+      ); // the profile is gone: the next one has others
     }
     return this.costs.known;
   }
@@ -191,7 +197,9 @@ export class Profiles implements vscode.Disposable {
       if (turn !== this.latest) return;
       const path = nodes.map(({ node: id, name }) => ({ node: id, name }));
       // A new profile may have another tree: a node with the same id but another name is not what the user explores.
-      const moved = summary.profileId !== this.summary?.profileId && path.some(({ name }, i) => before[i] !== undefined && before[i].name !== name);
+      const moved =
+        summary.profileId !== this.summary?.profileId &&
+        path.some(({ name }, i) => before[i] !== undefined && before[i].name !== name);
       this.summary = summary;
       this.path = moved ? path.slice(0, 1) : path;
       this.breakdown = (moved ? nodes[0] : nodes.at(-1)) ?? null;

@@ -11,13 +11,22 @@ import type { Failure } from './protocol';
 import { showTraceback } from './traceback';
 
 /** The kinds of failure that another interpreter may mend: docs/user/errors.md. */
-const aboutInterpreter = new Set(['import-error', 'interpreter', 'no-torch', 'python-unsupported', 'torch-unsupported']);
+const aboutInterpreter = new Set([
+  'import-error',
+  'interpreter',
+  'no-torch',
+  'python-unsupported',
+  'torch-unsupported',
+]);
 
 const useOwn = "Use the Project's Interpreter";
 const showOutput = 'Show Output';
 
 export class Profiling {
-  constructor(private readonly daemon: Daemon, private readonly profiles: Profiles) {
+  constructor(
+    private readonly daemon: Daemon,
+    private readonly profiles: Profiles,
+  ) {
     daemon.listen('ridgeline/output', ({ text }) => daemon.output.append(text));
   }
 
@@ -78,18 +87,31 @@ export class Profiling {
     const failure = error.data as Failure | undefined;
     // The user refused to run the code, or requested another profile.
     if (failure?.kind === 'not-trusted' || failure?.kind === 'superseded') return;
-    const select = vscode.extensions.getExtension(pythonExtension) === undefined ? 'Open Setting' : 'Select Interpreter';
+    const select =
+      vscode.extensions.getExtension(pythonExtension) === undefined ? 'Open Setting' : 'Select Interpreter';
     const ownInterpreter = failure?.interpreter ? [useOwn] : [];
-    const offers = failure?.kind === 'provider-missing' ? ['Write Entry Point', 'Profile as Script']
-      : failure && aboutInterpreter.has(failure.kind) ? [...ownInterpreter, select, 'Show Traceback']
-      : failure ? ['Show Traceback'] : [];
-    const choice = await showError(`Ridgeline: ${error.message}`, ...offers, launch === undefined ? 'Show Log' : showOutput);
+    const offers =
+      failure?.kind === 'provider-missing'
+        ? ['Write Entry Point', 'Profile as Script']
+        : failure && aboutInterpreter.has(failure.kind)
+          ? [...ownInterpreter, select, 'Show Traceback']
+          : failure
+            ? ['Show Traceback']
+            : [];
+    const choice = await showError(
+      `Ridgeline: ${error.message}`,
+      ...offers,
+      launch === undefined ? 'Show Log' : showOutput,
+    );
     if (choice === useOwn && failure) {
-      await vscode.workspace.getConfiguration('ridgeline', file).update('python', failure.interpreter, settingsOf(file));
+      await vscode.workspace
+        .getConfiguration('ridgeline', file)
+        .update('python', failure.interpreter, settingsOf(file));
       await (launch === undefined ? this.profile(file) : this.runScript(file, launch));
     }
     if (choice === showOutput) this.daemon.output.show();
-    if (choice === 'Write Entry Point') await vscode.commands.executeCommand('ridgeline.writeEntryPoint', file.toString());
+    if (choice === 'Write Entry Point')
+      await vscode.commands.executeCommand('ridgeline.writeEntryPoint', file.toString());
     if (choice === 'Profile as Script') await this.runScript(file);
     if (choice === 'Select Interpreter') await vscode.commands.executeCommand('python.setInterpreter');
     if (choice === 'Open Setting') await openSetting('ridgeline.python');
@@ -101,7 +123,10 @@ export class Profiling {
 /** Whether the code of the workspace may run; tells the user what to do where it may not. */
 export async function mayRun(): Promise<boolean> {
   if (vscode.workspace.isTrusted) return true;
-  const choice = await showWarning('Profiling runs the code of this workspace, which is not trusted.', 'Manage Workspace Trust');
+  const choice = await showWarning(
+    'Profiling runs the code of this workspace, which is not trusted.',
+    'Manage Workspace Trust',
+  );
   if (choice !== undefined) await vscode.commands.executeCommand('workbench.trust.manage');
   return false;
 }
@@ -109,11 +134,14 @@ export async function mayRun(): Promise<boolean> {
 /** The project's, where the file is in one: its interpreter is not that of other projects. */
 function settingsOf(file: vscode.Uri): vscode.ConfigurationTarget {
   if (vscode.workspace.getWorkspaceFolder(file) === undefined) return vscode.ConfigurationTarget.Global;
-  return vscode.workspace.workspaceFile === undefined ? vscode.ConfigurationTarget.Workspace : vscode.ConfigurationTarget.WorkspaceFolder;
+  return vscode.workspace.workspaceFile === undefined
+    ? vscode.ConfigurationTarget.Workspace
+    : vscode.ConfigurationTarget.WorkspaceFolder;
 }
 
 /** In a window on another machine, a setting that depends on the machine is not among those of the user. */
 function openSetting(query: string): Thenable<void> {
-  const command = vscode.env.remoteName === undefined ? 'workbench.action.openSettings' : 'workbench.action.openRemoteSettings';
+  const command =
+    vscode.env.remoteName === undefined ? 'workbench.action.openSettings' : 'workbench.action.openRemoteSettings';
   return vscode.commands.executeCommand(command, { query });
 }

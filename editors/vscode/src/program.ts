@@ -20,6 +20,8 @@ export function findProgram({ setting, bundled, python }: Places, isExecutable: 
 /** A warning that the daemon is of another version than the extension; undefined when it is not. */
 export function versionWarning(program: string, version: string | undefined, ours: string): string | undefined {
   if (version === ours) return undefined;
-  return `The daemon that ${program} started is version ${version ?? 'unknown'}, but this extension is version ${ours}: some figures may not be shown. ` +
-    `Install ridgeline ${ours}, or clear the settings ridgeline.server.path and ridgeline.server.remotePath to use the one in the extension.`;
+  return (
+    `The daemon that ${program} started is version ${version ?? 'unknown'}, but this extension is version ${ours}: some figures may not be shown. ` +
+    `Install ridgeline ${ours}, or clear the settings ridgeline.server.path and ridgeline.server.remotePath to use the one in the extension.`
+  );
 }

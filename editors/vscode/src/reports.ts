@@ -15,10 +15,16 @@ export class Reports implements vscode.Disposable {
   private readonly disposables: vscode.Disposable[];
 
   /** `entries`: files beside which a report's paths may begin. */
-  constructor(private readonly daemon: Daemon, private readonly entries: () => vscode.Uri[]) {
+  constructor(
+    private readonly daemon: Daemon,
+    private readonly entries: () => vscode.Uri[],
+  ) {
     this.disposables = [
       this.changed,
-      vscode.workspace.registerTextDocumentContentProvider(scheme, { onDidChange: this.changed.event, provideTextDocumentContent: (uri) => this.texts.get(uri.toString()) ?? '' }),
+      vscode.workspace.registerTextDocumentContentProvider(scheme, {
+        onDidChange: this.changed.event,
+        provideTextDocumentContent: (uri) => this.texts.get(uri.toString()) ?? '',
+      }),
       vscode.workspace.onDidCloseTextDocument(({ uri }) => this.texts.delete(uri.toString())),
       vscode.languages.registerDocumentLinkProvider([{ scheme }, { scheme: 'file', pattern: '**/reports/*.txt' }], {
         provideDocumentLinks: (document, token) => this.links(document, token),
@@ -28,14 +34,23 @@ export class Reports implements vscode.Disposable {
 
   /** Runs `ridgeline report` on this machine; nothing of the trace is run. */
   async import(trace: vscode.Uri | undefined): Promise<void> {
-    const file = trace ?? (await vscode.window.showOpenDialog({ title: 'Import Trace', filters: { 'Traces of torch.profiler, reports of Nsight Systems': ['json', 'gz', 'sqlite'] } }))?.[0];
+    const file =
+      trace ??
+      (
+        await vscode.window.showOpenDialog({
+          title: 'Import Trace',
+          filters: { 'Traces of torch.profiler, reports of Nsight Systems': ['json', 'gz', 'sqlite'] },
+        })
+      )?.[0];
     if (file === undefined) return;
     const name = vscode.workspace.asRelativePath(file);
     const root = vscode.workspace.getWorkspaceFolder(file)?.uri.fsPath;
     const options = ['report', ...(root === undefined ? [] : ['--project-root', root]), '--', file.fsPath];
     try {
-      const text = await vscode.window.withProgress({ location: vscode.ProgressLocation.Notification, title: 'Ridgeline: importing a trace', cancellable: true },
-        async (_progress, token) => output(await this.daemon.program(), options, token));
+      const text = await vscode.window.withProgress(
+        { location: vscode.ProgressLocation.Notification, title: 'Ridgeline: importing a trace', cancellable: true },
+        async (_progress, token) => output(await this.daemon.program(), options, token),
+      );
       if (text === null) return;
       const uri = vscode.Uri.from({ scheme, path: `/${name}.txt` });
       this.texts.set(uri.toString(), text);
@@ -44,7 +59,8 @@ export class Reports implements vscode.Disposable {
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       this.daemon.log.error(message);
-      if ((await showError(`Ridgeline could not import ${name}: ${message}`, 'Show Log')) === 'Show Log') this.daemon.log.show();
+      if ((await showError(`Ridgeline could not import ${name}: ${message}`, 'Show Log')) === 'Show Log')
+        this.daemon.log.show();
     }
   }
 
@@ -57,11 +73,18 @@ export class Reports implements vscode.Disposable {
     const file = await existing(path, this.folders());
     if (file === undefined) return;
     const at = new vscode.Position(Math.max(0, line - 1), 0);
-    await vscode.window.showTextDocument(file, { selection: new vscode.Range(at, at), preserveFocus: true, viewColumn: vscode.ViewColumn.One });
+    await vscode.window.showTextDocument(file, {
+      selection: new vscode.Range(at, at),
+      preserveFocus: true,
+      viewColumn: vscode.ViewColumn.One,
+    });
   }
 
   private folders(): vscode.Uri[] {
-    return [...(vscode.workspace.workspaceFolders ?? []).map(({ uri }) => uri), ...this.entries().map((entry) => vscode.Uri.joinPath(entry, '..'))];
+    return [
+      ...(vscode.workspace.workspaceFolders ?? []).map(({ uri }) => uri),
+      ...this.entries().map((entry) => vscode.Uri.joinPath(entry, '..')),
+    ];
   }
 
   /** Of `file.py:12`, where there is such a file in the workspace or beside an entry file. */
@@ -74,7 +97,10 @@ export class Reports implements vscode.Disposable {
       if (!found.has(path)) found.set(path, existing(path, folders));
       const target = await found.get(path);
       if (target === undefined) continue;
-      const link = new vscode.DocumentLink(new vscode.Range(document.positionAt(index), document.positionAt(index + text.length)), target.with({ fragment: `L${line}` }));
+      const link = new vscode.DocumentLink(
+        new vscode.Range(document.positionAt(index), document.positionAt(index + text.length)),
+        target.with({ fragment: `L${line}` }),
+      );
       link.tooltip = `Open ${vscode.workspace.asRelativePath(target)}, line ${line}`;
       links.push(link);
     }
@@ -83,7 +109,9 @@ export class Reports implements vscode.Disposable {
 }
 
 async function existing(path: string, folders: vscode.Uri[]): Promise<vscode.Uri | undefined> {
-  const places = path.startsWith('/') ? [vscode.Uri.file(path)] : folders.map((folder) => vscode.Uri.joinPath(folder, path));
+  const places = path.startsWith('/')
+    ? [vscode.Uri.file(path)]
+    : folders.map((folder) => vscode.Uri.joinPath(folder, path));
   for (const uri of places) {
     try {
       await vscode.workspace.fs.stat(uri);

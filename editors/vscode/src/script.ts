@@ -17,7 +17,11 @@ export async function scriptOf(entry: vscode.Uri): Promise<Script | null> {
   const text = await textOf(script);
   if (text === undefined) return null;
   const line = text.split('\n').findIndex((one) => batchSize.test(one));
-  return { file: vscode.workspace.asRelativePath(script), place: { uri: script.toString(), line: Math.max(line, 0) }, isFound: line >= 0 };
+  return {
+    file: vscode.workspace.asRelativePath(script),
+    place: { uri: script.toString(), line: Math.max(line, 0) },
+    isFound: line >= 0,
+  };
 }
 
 /** As the editor has it, else as it is on the disk; undefined: there is none, or it is no script's size. */

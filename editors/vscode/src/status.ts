@@ -22,11 +22,20 @@ export function statusBar(daemon: Daemon, profiles: Profiles): vscode.Disposable
     item.backgroundColor = shown.background === undefined ? undefined : new vscode.ThemeColor(shown.background);
     item.accessibilityInformation = { label: `${shown.text.replace(/\$\([^)]*\)/g, '').trim()}. ${shown.tooltip}` };
     item.show();
-    void vscode.commands.executeCommand('setContext', 'ridgeline.profiling', profiles.state?.profiling === true || profiles.state?.trial?.running === true);
+    void vscode.commands.executeCommand(
+      'setContext',
+      'ridgeline.profiling',
+      profiles.state?.profiling === true || profiles.state?.trial?.running === true,
+    );
     void vscode.commands.executeCommand('setContext', 'ridgeline.hasProfile', profiles.summary !== null);
   };
   update();
-  return vscode.Disposable.from(item, daemon.onState(update), profiles.onDidChange(update), profiles.onDidProgress(update));
+  return vscode.Disposable.from(
+    item,
+    daemon.onState(update),
+    profiles.onDidChange(update),
+    profiles.onDidProgress(update),
+  );
 }
 
 /** A text of the daemon's, as a sentence after others; empty when it is. */
@@ -36,21 +45,42 @@ function sentence(text: string): string {
 
 function appearanceOf(daemon: Daemon, { state, progress, summary }: Profiles): Appearance {
   if (daemon.state === 'stopped') {
-    return { text: '$(error) Ridgeline', tooltip: 'The daemon is not running. Click for the log.', command: 'ridgeline.showLog', background: 'statusBarItem.errorBackground' };
+    return {
+      text: '$(error) Ridgeline',
+      tooltip: 'The daemon is not running. Click for the log.',
+      command: 'ridgeline.showLog',
+      background: 'statusBarItem.errorBackground',
+    };
   }
   if (daemon.state === 'starting') {
-    return { text: '$(loading~spin) Ridgeline', tooltip: 'The daemon is starting. Click for the log.', command: 'ridgeline.showLog' };
+    return {
+      text: '$(loading~spin) Ridgeline',
+      tooltip: 'The daemon is starting. Click for the log.',
+      command: 'ridgeline.showLog',
+    };
   }
   if (state?.profiling) {
     const percentage = progress?.percentage ? ` ${progress.percentage} %` : '';
-    return { text: `$(loading~spin) Profiling${percentage} $(close)`, tooltip: `${progress?.message ?? 'Waiting'}. Click to cancel.`, command: 'ridgeline.cancelProfile' };
+    return {
+      text: `$(loading~spin) Profiling${percentage} $(close)`,
+      tooltip: `${progress?.message ?? 'Waiting'}. Click to cancel.`,
+      command: 'ridgeline.cancelProfile',
+    };
   }
   const isNoEntryPoint = state?.failure?.kind === 'provider-missing';
   if (state?.failure && !isNoEntryPoint) {
-    return { text: '$(error) Ridgeline: failed', tooltip: `${state.failure.message}\nClick for the traceback.`, command: 'ridgeline.showTraceback' };
+    return {
+      text: '$(error) Ridgeline: failed',
+      tooltip: `${state.failure.message}\nClick for the traceback.`,
+      command: 'ridgeline.showTraceback',
+    };
   }
   if (summary === null) {
-    return { text: '$(pulse) Ridgeline', tooltip: `${isNoEntryPoint ? state.failure?.message : 'No profile yet.'} Click to open the view.`, command: 'ridgeline.showView' };
+    return {
+      text: '$(pulse) Ridgeline',
+      tooltip: `${isNoEntryPoint ? state.failure?.message : 'No profile yet.'} Click to open the view.`,
+      command: 'ridgeline.showView',
+    };
   }
   const stale = summary.stale ? ' (stale)' : '';
   const trial = state?.trial == null ? '' : ` In the background: ${state.trial.message}.`;

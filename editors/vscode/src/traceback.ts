@@ -25,7 +25,9 @@ export async function showTraceback(failure: Failure): Promise<void> {
 
 /** Goes to the innermost line of the user's own code. */
 export async function goToFailure(failure: Failure): Promise<void> {
-  const inWorkspace = failure.frames.filter((frame) => frame.line > 0 && vscode.workspace.getWorkspaceFolder(vscode.Uri.file(frame.file)));
+  const inWorkspace = failure.frames.filter(
+    (frame) => frame.line > 0 && vscode.workspace.getWorkspaceFolder(vscode.Uri.file(frame.file)),
+  );
   const frame = inWorkspace.at(-1);
   if (frame === undefined) return showTraceback(failure);
   const line = frame.line - 1;
@@ -34,17 +36,23 @@ export async function goToFailure(failure: Failure): Promise<void> {
 
 export function registerTraceback(): vscode.Disposable {
   return vscode.Disposable.from(
-    vscode.workspace.registerTextDocumentContentProvider(scheme, { onDidChange: changed.event, provideTextDocumentContent: () => text }),
-    vscode.languages.registerCodeActionsProvider({ language: 'python' }, {
-      provideCodeActions: (_document, _range, { diagnostics }) =>
-        diagnostics
-          .filter(({ source, severity }) => source === 'ridgeline' && severity === vscode.DiagnosticSeverity.Error)
-          .map((diagnostic) => {
-            const action = new vscode.CodeAction('Show the traceback', vscode.CodeActionKind.QuickFix);
-            action.diagnostics = [diagnostic];
-            action.command = { title: action.title, command: 'ridgeline.showTraceback' };
-            return action;
-          }),
+    vscode.workspace.registerTextDocumentContentProvider(scheme, {
+      onDidChange: changed.event,
+      provideTextDocumentContent: () => text,
     }),
+    vscode.languages.registerCodeActionsProvider(
+      { language: 'python' },
+      {
+        provideCodeActions: (_document, _range, { diagnostics }) =>
+          diagnostics
+            .filter(({ source, severity }) => source === 'ridgeline' && severity === vscode.DiagnosticSeverity.Error)
+            .map((diagnostic) => {
+              const action = new vscode.CodeAction('Show the traceback', vscode.CodeActionKind.QuickFix);
+              action.diagnostics = [diagnostic];
+              action.command = { title: action.title, command: 'ridgeline.showTraceback' };
+              return action;
+            }),
+      },
+    ),
   );
 }

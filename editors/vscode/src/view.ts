@@ -3,7 +3,17 @@ import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
 import type { BatchSize } from './batchSize';
 import type { Daemon } from './daemon';
-import { type Cost, type CurvePoint, type FromView, type Range, type Script, type ToView, type ViewCommand, viewCommands, type ViewState } from './messages';
+import {
+  type Cost,
+  type CurvePoint,
+  type FromView,
+  type Range,
+  type Script,
+  type ToView,
+  type ViewCommand,
+  viewCommands,
+  type ViewState,
+} from './messages';
 import { activeNotebook, canExport } from './notebook';
 import type { Jobs } from './jobs';
 import type { Profiles } from './profiles';
@@ -27,7 +37,15 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
   });
   private readonly disposables: vscode.Disposable[];
 
-  constructor(private readonly root: vscode.Uri, private readonly daemon: Daemon, private readonly profiles: Profiles, private readonly batchSize: BatchSize, private readonly whatIf: WhatIf, private readonly jobs: Jobs, private readonly reports: Reports) {
+  constructor(
+    private readonly root: vscode.Uri,
+    private readonly daemon: Daemon,
+    private readonly profiles: Profiles,
+    private readonly batchSize: BatchSize,
+    private readonly whatIf: WhatIf,
+    private readonly jobs: Jobs,
+    private readonly reports: Reports,
+  ) {
     this.disposables = [
       this.highlight,
       daemon.onState(() => this.send()),
@@ -47,7 +65,10 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
 
   resolveWebviewView(view: vscode.WebviewView): void {
     this.view = view;
-    view.webview.options = { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(this.root, 'dist'), vscode.Uri.joinPath(this.root, 'media')] };
+    view.webview.options = {
+      enableScripts: true,
+      localResourceRoots: [vscode.Uri.joinPath(this.root, 'dist'), vscode.Uri.joinPath(this.root, 'media')],
+    };
     view.webview.onDidReceiveMessage((message: FromView) => this.received(message));
     view.onDidChangeVisibility(() => this.sendAnswers());
     view.onDidDispose(() => (this.view = undefined));
@@ -64,22 +85,38 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
         this.curveSent = this.costsSent = '';
         void this.notebookChanged();
         return this.send();
-      case 'choose': return void this.profiles.choose(this.profiles.entries.find((entry) => entry.toString() === message.uri));
-      case 'command': return void this.run(message.command);
-      case 'explore': return void this.explore(message.node);
-      case 'highlight': return this.mark(message.place);
-      case 'open': return void this.open(message.place);
-      case 'openMention': return void this.reports.open(message.path, message.line);
-      case 'ask': return this.batchSize.ask(message.question);
-      case 'commit': return this.batchSize.commit();
-      case 'cancel': return this.batchSize.cancel();
-      case 'askWhatIf': return void this.whatIf.ask();
-      case 'tryChange': return void this.whatIf.try(message.change);
-      case 'tryAllChanges': return void this.whatIf.tryAll();
-      case 'applyChange': return void this.whatIf.apply(message.change);
-      case 'cancelWhatIf': return this.whatIf.cancel();
-      case 'openJobReport': return void this.jobs.openReport();
-      case 'closeJob': return this.jobs.close();
+      case 'choose':
+        return void this.profiles.choose(this.profiles.entries.find((entry) => entry.toString() === message.uri));
+      case 'command':
+        return void this.run(message.command);
+      case 'explore':
+        return void this.explore(message.node);
+      case 'highlight':
+        return this.mark(message.place);
+      case 'open':
+        return void this.open(message.place);
+      case 'openMention':
+        return void this.reports.open(message.path, message.line);
+      case 'ask':
+        return this.batchSize.ask(message.question);
+      case 'commit':
+        return this.batchSize.commit();
+      case 'cancel':
+        return this.batchSize.cancel();
+      case 'askWhatIf':
+        return void this.whatIf.ask();
+      case 'tryChange':
+        return void this.whatIf.try(message.change);
+      case 'tryAllChanges':
+        return void this.whatIf.tryAll();
+      case 'applyChange':
+        return void this.whatIf.apply(message.change);
+      case 'cancelWhatIf':
+        return this.whatIf.cancel();
+      case 'openJobReport':
+        return void this.jobs.openReport();
+      case 'closeJob':
+        return this.jobs.close();
     }
   }
 
@@ -91,7 +128,10 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
     const place = breakdown.forward ?? breakdown.location ?? breakdown.definition;
     if (place === null) return;
     const editor = await this.open(place);
-    editor.revealRange(new vscode.Range(place.line, 0, lastCall(breakdown, place), 0), vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+    editor.revealRange(
+      new vscode.Range(place.line, 0, lastCall(breakdown, place), 0),
+      vscode.TextEditorRevealType.InCenterIfOutsideViewport,
+    );
   }
 
   /** The Jupyter extension is started by the first notebook: whether it can export is known only then. */
@@ -127,7 +167,15 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
     if (costliest === null || costliest.profileId === this.costsSent) return;
     this.costsSent = costliest.profileId;
     const { profileId, lines, operations, moduleTypes } = costliest;
-    this.post({ type: 'costs', costs: { profileId, lines: lines.map(cost), operations: operations.map(cost), moduleTypes: moduleTypes.map(cost) } });
+    this.post({
+      type: 'costs',
+      costs: {
+        profileId,
+        lines: lines.map(cost),
+        operations: operations.map(cost),
+        moduleTypes: moduleTypes.map(cost),
+      },
+    });
   }
 
   private sendCurve(): void {
@@ -137,7 +185,10 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
     const of = `${summary.profileId} ${summary.revision} ${batches.length}`;
     if (batches.length === 0 || of === this.curveSent) return;
     this.curveSent = of;
-    this.post({ type: 'curve', curve: { profileId: summary.profileId, revision: summary.revision, points: batches.map(curvePoint) } });
+    this.post({
+      type: 'curve',
+      curve: { profileId: summary.profileId, revision: summary.revision, points: batches.map(curvePoint) },
+    });
   }
 
   private post(message: ToView): void {
@@ -151,7 +202,11 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
       trusted: vscode.workspace.isTrusted,
       file: entry === undefined ? null : vscode.workspace.asRelativePath(entry),
       notebook: this.notebook(),
-      entries: entries.map((uri) => ({ uri: uri.toString(), file: vscode.workspace.asRelativePath(uri), isShown: uri.toString() === entry?.toString() })),
+      entries: entries.map((uri) => ({
+        uri: uri.toString(),
+        file: vscode.workspace.asRelativePath(uri),
+        isShown: uri.toString() === entry?.toString(),
+      })),
       isChosen,
       profiling: state?.profiling ? (progress ?? { message: 'Waiting', percentage: null }) : null,
       summary,
@@ -167,7 +222,9 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
 
   private notebook(): ViewState['notebook'] {
     const notebook = activeNotebook();
-    return notebook === undefined ? null : { file: vscode.workspace.asRelativePath(notebook.uri), canExport: this.canExport };
+    return notebook === undefined
+      ? null
+      : { file: vscode.workspace.asRelativePath(notebook.uri), canExport: this.canExport };
   }
 
   private preview(): Pick<ViewState, 'preview' | 'isInCode' | 'obstacle'> {
@@ -199,7 +256,11 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
 
   private open(place: Place): Thenable<vscode.TextEditor> {
     const selection = new vscode.Range(place.line, 0, place.line, 0);
-    return vscode.window.showTextDocument(vscode.Uri.parse(place.uri), { selection, preserveFocus: true, viewColumn: vscode.ViewColumn.One });
+    return vscode.window.showTextDocument(vscode.Uri.parse(place.uri), {
+      selection,
+      preserveFocus: true,
+      viewColumn: vscode.ViewColumn.One,
+    });
   }
 
   private html(webview: vscode.Webview): string {
@@ -232,7 +293,9 @@ function curvePoint({ batchSize, measured, samplesPerSecond, peakBytes }: Batch)
 }
 
 function range(estimate: Estimate | null): Range | null {
-  return estimate && { value: estimate.value, low: estimate.interval?.low ?? null, high: estimate.interval?.high ?? null };
+  return (
+    estimate && { value: estimate.value, low: estimate.interval?.low ?? null, high: estimate.interval?.high ?? null }
+  );
 }
 
 function cost(row: CostRow): Cost {

@@ -23,7 +23,10 @@ export class WhatIf implements vscode.Disposable {
   private entry: string | undefined;
   private readonly disposables: vscode.Disposable[];
 
-  constructor(private readonly daemon: Daemon, private readonly profiles: Profiles) {
+  constructor(
+    private readonly daemon: Daemon,
+    private readonly profiles: Profiles,
+  ) {
     this.disposables = [
       this.idle,
       profiles.onDidChange(() => this.followEntry()),
@@ -36,18 +39,23 @@ export class WhatIf implements vscode.Disposable {
     return {
       changes: this.first.length > 0 ? this.first : (this.answer?.changes ?? null),
       applied: summary?.applied ?? null,
-      tryText: this.untried().length === 0 ? '' : this.answer?.tryText ?? '',
+      tryText: this.untried().length === 0 ? '' : (this.answer?.tryText ?? ''),
       basis: this.answer?.basisText ?? null,
       warnings: this.answer?.warnings ?? [],
-      isOutdated: this.answer !== null && this.first.length === 0 && (summary?.profileId !== this.profileId || summary?.stale === true),
-      running: this.running === undefined ? null : { change: this.running.change, message: progress?.message ?? 'Waiting' },
+      isOutdated:
+        this.answer !== null &&
+        this.first.length === 0 &&
+        (summary?.profileId !== this.profileId || summary?.stale === true),
+      running:
+        this.running === undefined ? null : { change: this.running.change, message: progress?.message ?? 'Waiting' },
       failure: this.failure,
     };
   }
 
   /** Predicts the usual changes; then, where the user has said so, tries them in the background, while nobody types. */
   async ask(): Promise<void> {
-    if ((await this.predict()) && vscode.workspace.getConfiguration('ridgeline').get('tryChanges') === true) await this.tryAll(true);
+    if ((await this.predict()) && vscode.workspace.getConfiguration('ridgeline').get('tryChanges') === true)
+      await this.tryAll(true);
   }
 
   private predict(): Promise<boolean> {
@@ -55,7 +63,8 @@ export class WhatIf implements vscode.Disposable {
       const entry = this.entry;
       const show = ({ changes }: { changes: ChangeAnswer[] }): void => {
         if (this.running?.change !== null || this.entry !== entry) return;
-        for (const row of changes) this.first = [...this.first.filter(({ change }) => !isSame(change, row.change)), row];
+        for (const row of changes)
+          this.first = [...this.first.filter(({ change }) => !isSame(change, row.change)), row];
         this.emitter.fire();
       };
       try {
@@ -82,15 +91,23 @@ export class WhatIf implements vscode.Disposable {
    * daemon runs what else is asked for between them. `whenIdle`: each waits until nobody types. */
   async tryAll(whenIdle = false): Promise<void> {
     const answer = this.answer;
-    const isOver = (): boolean => this.answer === null || this.state.isOutdated || (whenIdle && this.running !== undefined);
+    const isOver = (): boolean =>
+      this.answer === null || this.state.isOutdated || (whenIdle && this.running !== undefined);
     for (const { change } of this.untried()) {
-      if (isOver() || (whenIdle && !(await this.idle.wait(isOver))) || answer?.uri !== this.answer?.uri || !(await this.try(change))) return;
+      if (
+        isOver() ||
+        (whenIdle && !(await this.idle.wait(isOver))) ||
+        answer?.uri !== this.answer?.uri ||
+        !(await this.try(change))
+      )
+        return;
     }
   }
 
   /** What is unclear comes first, and what takes long last. */
   private untried(): ChangeAnswer[] {
-    const rank = ({ change, predicted }: ChangeAnswer): number => (change.includes('compile') ? 2 : predicted?.verdict === 'unclear' ? 0 : 1);
+    const rank = ({ change, predicted }: ChangeAnswer): number =>
+      change.includes('compile') ? 2 : predicted?.verdict === 'unclear' ? 0 : 1;
     return (this.answer?.changes ?? [])
       .filter(({ applies, tried, notTried }) => applies && tried === null && notTried === '')
       .sort((a, b) => rank(a) - rank(b));
@@ -102,8 +119,12 @@ export class WhatIf implements vscode.Disposable {
     if (entry === undefined) return;
     try {
       await reveal(entry); // the edit is of an open text
-      const { edit, noEditReason } = await this.daemon.request('ridgeline/changeEdit', { textDocument: { uri: entry.toString() }, change });
-      this.failure = edit === null ? noEditReason : (await apply(edit)) ? null : 'The text changed meanwhile: apply it again.';
+      const { edit, noEditReason } = await this.daemon.request('ridgeline/changeEdit', {
+        textDocument: { uri: entry.toString() },
+        change,
+      });
+      this.failure =
+        edit === null ? noEditReason : (await apply(edit)) ? null : 'The text changed meanwhile: apply it again.';
     } catch (error) {
       this.failure = error instanceof Error ? error.message : String(error);
     }
@@ -121,7 +142,10 @@ export class WhatIf implements vscode.Disposable {
   }
 
   /** `request` returns what its answer changes: nothing, once another entry is shown. Whether it came to its end. */
-  private async run(change: string[] | null, request: (textDocument: { uri: string }, token: vscode.CancellationToken) => Promise<() => void>): Promise<boolean> {
+  private async run(
+    change: string[] | null,
+    request: (textDocument: { uri: string }, token: vscode.CancellationToken) => Promise<() => void>,
+  ): Promise<boolean> {
     const entry = this.profiles.entry;
     if (entry === undefined || this.running !== undefined || !(await mayRun())) return false;
     const running = (this.running = { change, cancel: new vscode.CancellationTokenSource() });
@@ -135,7 +159,8 @@ export class WhatIf implements vscode.Disposable {
       isDone = this.running === running;
     } catch (error) {
       const isCancelled = error instanceof ResponseError && error.code === LSPErrorCodes.RequestCancelled;
-      if (this.running === running && !isCancelled) this.failure = error instanceof Error ? error.message : String(error);
+      if (this.running === running && !isCancelled)
+        this.failure = error instanceof Error ? error.message : String(error);
     } finally {
       running.cancel.dispose();
       if (this.running === running) {

@@ -5,7 +5,8 @@ vim.o.laststatus = 2
 vim.o.statusline = "%f %= %{v:lua.require'ridgeline'.statusline()}"
 local batch_sizes = vim.json.decode(vim.env.RIDGELINE_BATCH_SIZES or "[16, 256]")
 setup = {
-  cmd = vim.env.RIDGELINE_COMMAND and vim.json.decode(vim.env.RIDGELINE_COMMAND) or { vim.env.RIDGELINE_BINARY, "serve" },
+  cmd = vim.env.RIDGELINE_COMMAND and vim.json.decode(vim.env.RIDGELINE_COMMAND)
+    or { vim.env.RIDGELINE_BINARY, "serve" },
   settings = { python = vim.env.RIDGELINE_PYTHON, timeBudget = 0.2, batchSizes = batch_sizes },
 }
 if #vim.api.nvim_list_uis() == 0 and not vim.env.TMUX then

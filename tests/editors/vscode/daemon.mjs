@@ -10,33 +10,37 @@ import { root, until } from './workbench.mjs';
 
 /** The processes of the daemon that came with the extension. */
 function daemons() {
-  return readdirSync('/proc').filter((name) => {
-    try {
-      const command = readFileSync(`/proc/${name}/cmdline`, 'utf8');
-      return command.startsWith(`${vscode.folder}/extensions/`) && command.includes('\0serve\0');
-    } catch {
-      return false;
-    }
-  }).map(Number);
+  return readdirSync('/proc')
+    .filter((name) => {
+      try {
+        const command = readFileSync(`/proc/${name}/cmdline`, 'utf8');
+        return command.startsWith(`${vscode.folder}/extensions/`) && command.includes('\0serve\0');
+      } catch {
+        return false;
+      }
+    })
+    .map(Number);
 }
 
 /** Until the daemon has answered what a window asks at first, and a moment more: the client knows then that it runs. */
-const settled = (pid) => until(async () => {
-  const written = () => Number(/wchar: (\d+)/.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))[1]);
-  const before = written();
-  await new Promise((resolve) => setTimeout(resolve, 1000));
-  assert.ok(before > 1000 && written() === before, `it has written ${before}, then ${written()} bytes`);
-});
+const settled = (pid) =>
+  until(async () => {
+    const written = () => Number(/wchar: (\d+)/.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))[1]);
+    const before = written();
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    assert.ok(before > 1000 && written() === before, `it has written ${before}, then ${written()} bytes`);
+  });
 
 test('a daemon that is killed comes back; one that dies again and again is given up', async (t) => {
   const before = new Set(daemons());
   const window = await ownWindow(t);
   await window.profile();
-  const current = () => until(async () => {
-    const own = daemons().filter((pid) => !before.has(pid));
-    assert.equal(own.length, 1);
-    return own[0];
-  });
+  const current = () =>
+    until(async () => {
+      const own = daemons().filter((pid) => !before.has(pid));
+      assert.equal(own.length, 1);
+      return own[0];
+    });
   let pid = await current();
   const kill = () => {
     before.add(pid);
@@ -57,7 +61,10 @@ test('a daemon that is killed comes back; one that dies again and again is given
   await message.waitFor();
   await message.getByRole('button', { name: 'Show Log' }).click();
   await window.page.locator('.pane-composite-part.panel', { hasText: 'will not be restarted' }).waitFor();
-  assert.deepEqual(daemons().filter((one) => !before.has(one)), []);
+  assert.deepEqual(
+    daemons().filter((one) => !before.has(one)),
+    [],
+  );
   await window.openView();
   await window.view.getByRole('button', { name: 'Restart' }).click();
   await window.status.getByText('samples/s').waitFor();
@@ -66,7 +73,9 @@ test('a daemon that is killed comes back; one that dies again and again is given
 /** A machine to profile on: a real sshd; `drop()` breaks its connections. */
 async function anotherMachine(t) {
   const agents = path.join(process.env.RIDGELINE_CACHE ?? path.join(root, 'build/cache'), 'agents');
-  const machine = spawn(path.join(root, '.venv/bin/python'), [path.join(root, 'tests/remote/sshd.py'), agents], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const machine = spawn(path.join(root, '.venv/bin/python'), [path.join(root, 'tests/remote/sshd.py'), agents], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   t.after(() => new Promise((resolve) => machine.once('exit', resolve).stdin.end()));
   const [said] = await once(createInterface(machine.stdout), 'line');
   return { ...JSON.parse(said), drop: () => machine.stdin.write('drop\n') };
@@ -78,8 +87,10 @@ test('a profile on another machine goes on while the connection is broken', asyn
   const remote = `${local}-there`;
   cpSync(local, remote, { recursive: true });
   vscode.set({
-    'ridgeline.server.ssh': machine.host, 'ridgeline.server.sshOptions': machine.options,
-    'ridgeline.server.pathMaps': [{ local, remote }], 'ridgeline.timeBudget': 4,
+    'ridgeline.server.ssh': machine.host,
+    'ridgeline.server.sshOptions': machine.options,
+    'ridgeline.server.pathMaps': [{ local, remote }],
+    'ridgeline.timeBudget': 4,
   });
   t.after(() => vscode.set({}));
   const window = await ownWindow(t, { folder: local });

@@ -12,10 +12,18 @@ export async function assertDressed(window) {
   const found = await window.view.locator('html').evaluate((html) => ({
     className: html.querySelector('body').className,
     styles: html.querySelector('#_defaultStyles').textContent,
-    variables: Object.fromEntries([...html.style].filter((name) => name.startsWith('--vscode-')).map((name) => [name, html.style.getPropertyValue(name)])),
+    variables: Object.fromEntries(
+      [...html.style]
+        .filter((name) => name.startsWith('--vscode-'))
+        .map((name) => [name, html.style.getPropertyValue(name)]),
+    ),
   }));
   const used = [...`${sheet}${found.styles}`.matchAll(/var\((--vscode-[\w-]+)/g)].map(([, name]) => name);
-  found.variables = Object.fromEntries(Object.entries(found.variables).filter(([name]) => used.includes(name)).sort());
+  found.variables = Object.fromEntries(
+    Object.entries(found.variables)
+      .filter(([name]) => used.includes(name))
+      .sort(),
+  );
   const size = window.page.viewportSize();
   await window.page.setViewportSize({ width: 1280, height: 900 });
   found.heightIn900 = await window.view.locator('html').evaluate(() => innerHeight);

@@ -27,7 +27,9 @@ test('a package that is named has bars, hints and hovers in its files', async (t
   await window.page.locator('.quick-input-message', { hasText: 'is not the import name of a package' }).waitFor();
   await input.fill('nets');
   await window.page.keyboard.press('Enter');
-  await until(async () => assert.deepEqual(JSON.parse(window.read('.vscode/settings.json'))['ridgeline.code'], ['nets']));
+  await until(async () =>
+    assert.deepEqual(JSON.parse(window.read('.vscode/settings.json'))['ridgeline.code'], ['nets']),
+  );
 
   await window.openFile('net.py');
   await until(async () => {

@@ -13,14 +13,19 @@ const settings = contributes.configuration.properties;
 /** What a source of the extension exports, where it needs nothing of VS Code. */
 const source = async (name) => {
   const { transformSync } = createRequire(path.join(root, 'editors/vscode/package.json'))('esbuild');
-  return import(`data:text/javascript,${encodeURIComponent(transformSync(read('editors/vscode/src', name), { loader: 'ts' }).code)}`);
+  return import(
+    `data:text/javascript,${encodeURIComponent(transformSync(read('editors/vscode/src', name), { loader: 'ts' }).code)}`
+  );
 };
 const codesIn = (text) => [...text.matchAll(/^\| `([\w.-]+)` \| /gm)].map(([, code]) => code);
 
 test('each documented setting of the daemon can be set in VS Code, with the same default', () => {
-  const documented = [...read('docs/user/settings.md').matchAll(/^\| `([\w.]+)` \| `([^`]*)` \|/gm)].filter(([, name]) => name !== 'advice.CODE');
+  const documented = [...read('docs/user/settings.md').matchAll(/^\| `([\w.]+)` \| `([^`]*)` \|/gm)].filter(
+    ([, name]) => name !== 'advice.CODE',
+  );
   assert.ok(documented.length > 10);
-  for (const [, name, value] of documented) assert.deepEqual(settings[`ridgeline.${name}`]?.default, JSON.parse(value), name);
+  for (const [, name, value] of documented)
+    assert.deepEqual(settings[`ridgeline.${name}`]?.default, JSON.parse(value), name);
 });
 
 test('each kind of advice can be turned off', () => {
@@ -37,32 +42,76 @@ test('the extension has the version of the daemon', () => {
 const link = /\[([^\]]+)\]\(((?:https?:\/\/|command:|file:)[^)\s]+)(?: (["'])(.+?)(\3))?\)/i;
 
 /** Of the .vsix, from what was packed. */
-const unpacked = (name) => execFileSync(path.join(root, '.venv/bin/python'), ['-c', 'import sys, zipfile; sys.stdout.buffer.write(zipfile.ZipFile(sys.argv[1]).read(sys.argv[2]))', builtVsix(), name]);
+const unpacked = (name) =>
+  execFileSync(path.join(root, '.venv/bin/python'), [
+    '-c',
+    'import sys, zipfile; sys.stdout.buffer.write(zipfile.ZipFile(sys.argv[1]).read(sys.argv[2]))',
+    builtVsix(),
+    name,
+  ]);
 
 test('the .vsix has what a registry of extensions asks for', () => {
   const manifest = JSON.parse(unpacked('extension/package.json'));
-  for (const field of ['name', 'displayName', 'publisher', 'version', 'description', 'license']) assert.match(manifest[field], /\S/, field);
+  for (const field of ['name', 'displayName', 'publisher', 'version', 'description', 'license'])
+    assert.match(manifest[field], /\S/, field);
   assert.match(manifest.engines.vscode, /^\^1\.\d+\.0$/);
   // Those that VS Code's gallery knows; an unknown one is refused.
-  const known = ['AI', 'Azure', 'Chat', 'Data Science', 'Debuggers', 'Education', 'Extension Packs', 'Formatters', 'Keymaps', 'Language Packs', 'Linters', 'Machine Learning', 'Notebooks', 'Other', 'Programming Languages', 'SCM Providers', 'Snippets', 'Testing', 'Themes', 'Visualization'];
-  assert.ok(manifest.categories.length > 0 && manifest.categories.every((category) => known.includes(category)), JSON.stringify(manifest.categories));
+  const known = [
+    'AI',
+    'Azure',
+    'Chat',
+    'Data Science',
+    'Debuggers',
+    'Education',
+    'Extension Packs',
+    'Formatters',
+    'Keymaps',
+    'Language Packs',
+    'Linters',
+    'Machine Learning',
+    'Notebooks',
+    'Other',
+    'Programming Languages',
+    'SCM Providers',
+    'Snippets',
+    'Testing',
+    'Themes',
+    'Visualization',
+  ];
+  assert.ok(
+    manifest.categories.length > 0 && manifest.categories.every((category) => known.includes(category)),
+    JSON.stringify(manifest.categories),
+  );
   assert.ok(manifest.keywords.length > 0 && manifest.keywords.length <= 30);
   const icon = unpacked(`extension/${manifest.icon}`);
   assert.equal(icon.subarray(1, 4).toString(), 'PNG');
   assert.ok(icon.readUInt32BE(16) >= 128 && icon.readUInt32BE(20) >= 128, 'the icon is 128 pixels or more');
   assert.match(unpacked('extension/LICENSE.txt').toString(), /Apache License/);
   assert.ok(unpacked('extension/THIRD_PARTY_LICENSES').length > 1000);
-  assert.match(unpacked('extension/changelog.md').toString(), new RegExp(`^## ${version.replaceAll('.', '\\.')}$`, 'm'));
+  assert.match(
+    unpacked('extension/changelog.md').toString(),
+    new RegExp(`^## ${version.replaceAll('.', '\\.')}$`, 'm'),
+  );
   // A gallery shows it without the repository: a relative link would lead nowhere.
   const readme = unpacked('extension/readme.md').toString();
   assert.match(readme, /^# Ridgeline/);
-  assert.deepEqual([...readme.matchAll(/\]\((?!https:\/\/|#)[^)]*\)|(?:src|href)="(?!https:)[^"]*"/g)].map(([link]) => link), []);
+  assert.deepEqual(
+    [...readme.matchAll(/\]\((?!https:\/\/|#)[^)]*\)|(?:src|href)="(?!https:)[^"]*"/g)].map(([link]) => link),
+    [],
+  );
   assert.match(unpacked('extension.vsixmanifest').toString(), /TargetPlatform="linux-/);
 });
 
 test('text from outside is inert in notifications and labels', async () => {
   const { inert } = await source('inert.ts');
-  for (const hostile of ['[a](command:b)', '[a](https://example.org "t")', '[a]([b](file:///c))', '[a](\u0000command:b)', '$(trash) a', '[[a]](COMMAND:b)']) {
+  for (const hostile of [
+    '[a](command:b)',
+    '[a](https://example.org "t")',
+    '[a]([b](file:///c))',
+    '[a](\u0000command:b)',
+    '$(trash) a',
+    '[[a]](COMMAND:b)',
+  ]) {
     const shown = inert(`x ${hostile} y`);
     assert.doesNotMatch(shown.replaceAll(/\s/g, ' '), link, hostile);
     assert.doesNotMatch(shown, /\$\(|[\x00-\x08\u202e]/, hostile);
@@ -78,17 +127,30 @@ test('figures are formatted by the rules of the daemon', async () => {
   for (const [rule, cases] of Object.entries({ ...rules, rate: figure })) {
     for (const [value, text] of cases) assert.equal(figures[rule](value), text, `${rule} of ${value}`);
   }
-  for (const [estimate, text] of estimatedBytes) assert.equal(figures.estimated(estimate, figures.bytes), text, JSON.stringify(estimate));
+  for (const [estimate, text] of estimatedBytes)
+    assert.equal(figures.estimated(estimate, figures.bytes), text, JSON.stringify(estimate));
 });
 
 test('model classes are those with a base that is one, also in another file', async () => {
   const { classesIn, modelsOf } = await source('modelClasses.ts');
   const names = (...texts) => modelsOf(texts.flatMap(classesIn)).map(({ name }) => name);
-  assert.deepEqual(names('class Net(Base): pass\nclass Base(nn.Module): pass\nclass Other(Thing): pass\n'), ['Net', 'Base']);
-  assert.deepEqual(names('class A(B):\n  x = 1\n', 'class B(C):\n', 'class C(transformers.BertPreTrainedModel, Generic[T]):\n'), ['A', 'B', 'C']);
-  assert.deepEqual(names('class M(Generic[T], torch.nn.Module, metaclass=Meta):\n', 'class L(\n    L.LightningModule,\n):\n'), ['M', 'L']);
+  assert.deepEqual(names('class Net(Base): pass\nclass Base(nn.Module): pass\nclass Other(Thing): pass\n'), [
+    'Net',
+    'Base',
+  ]);
+  assert.deepEqual(
+    names('class A(B):\n  x = 1\n', 'class B(C):\n', 'class C(transformers.BertPreTrainedModel, Generic[T]):\n'),
+    ['A', 'B', 'C'],
+  );
+  assert.deepEqual(
+    names('class M(Generic[T], torch.nn.Module, metaclass=Meta):\n', 'class L(\n    L.LightningModule,\n):\n'),
+    ['M', 'L'],
+  );
   assert.deepEqual(names('class A(B):\nclass B(A):\nclass Modules(ModuleList2):\nclass D(metaclass=Module):\n'), []);
-  assert.deepEqual(classesIn('import x\n\n\nclass Net(nn.Module):\n').map(({ line }) => line), [3]);
+  assert.deepEqual(
+    classesIn('import x\n\n\nclass Net(nn.Module):\n').map(({ line }) => line),
+    [3],
+  );
 });
 
 test('the daemon is that of the setting, the extension, the environment, the path, in this order', async () => {
@@ -106,12 +168,17 @@ test('the daemon is that of the setting, the extension, the environment, the pat
 test('a daemon of another version than the extension is named', async () => {
   const { versionWarning } = await source('program.ts');
   assert.equal(versionWarning('/bin/ridgeline', '0.1.0', '0.1.0'), undefined);
-  assert.match(versionWarning('/bin/ridgeline', '0.2.0', '0.1.0'), /\/bin\/ridgeline started is version 0\.2\.0.*this extension is version 0\.1\.0/);
+  assert.match(
+    versionWarning('/bin/ridgeline', '0.2.0', '0.1.0'),
+    /\/bin\/ridgeline started is version 0\.2\.0.*this extension is version 0\.1\.0/,
+  );
   assert.match(versionWarning('ridgeline', undefined, '0.1.0'), /version unknown/);
 });
 
 test('notifications have one place', () => {
   const folder = path.join(root, 'editors', 'vscode', 'src');
-  const showing = readdirSync(folder).filter((name) => name.endsWith('.ts')).filter((name) => /show(Error|Warning|Information)Message/.test(read('editors/vscode/src', name)));
+  const showing = readdirSync(folder)
+    .filter((name) => name.endsWith('.ts'))
+    .filter((name) => /show(Error|Warning|Information)Message/.test(read('editors/vscode/src', name)));
   assert.deepEqual(showing, ['notify.ts']);
 });

@@ -90,7 +90,9 @@ test('pictures of the view at each width, in each kind of theme', async (t) => {
     await window.view.getByText('Stale: the figures').waitFor();
     for (const width of [170, 300, 600]) {
       await window.resizeSideBar(width);
-      await until(async () => assert.ok(Math.abs((await window.view.locator('html').evaluate((html) => html.clientWidth)) - width) <= 4));
+      await until(async () =>
+        assert.ok(Math.abs((await window.view.locator('html').evaluate((html) => html.clientWidth)) - width) <= 4),
+      );
       await window.page.mouse.move(1200, 1000);
       await window.page.waitForTimeout(300); // the charts follow the width
       await window.page.locator('.part.sidebar').screenshot({ path: path.join(folder, `view-${name}-${width}.png`) });

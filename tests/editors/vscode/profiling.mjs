@@ -27,8 +27,12 @@ test('a profile shows in the gutter, at the ends of the lines, in lens, hover an
 });
 
 const notebook = JSON.stringify({
-  nbformat: 4, nbformat_minor: 5, metadata: { language_info: { name: 'python' } },
-  cells: [{ id: 'one', cell_type: 'code', source: ['answer = 6 * 7'], metadata: {}, outputs: [], execution_count: null }],
+  nbformat: 4,
+  nbformat_minor: 5,
+  metadata: { language_info: { name: 'python' } },
+  cells: [
+    { id: 'one', cell_type: 'code', source: ['answer = 6 * 7'], metadata: {}, outputs: [], execution_count: null },
+  ],
 });
 
 test('a notebook is not profiled, and the message and the view say how to go on', async (t) => {
@@ -38,7 +42,11 @@ test('a notebook is not profiled, and the message and the view say how to go on'
   await window.page.locator('.notebook-editor .cell').first().waitFor();
   await window.openView();
   await window.view.getByText('train.ipynb is a notebook, and notebooks are not profiled').waitFor();
-  assert.equal(await window.view.getByRole('button', { name: 'Export as Python script' }).count(), 0, 'there is no Jupyter extension');
+  assert.equal(
+    await window.view.getByRole('button', { name: 'Export as Python script' }).count(),
+    0,
+    'there is no Jupyter extension',
+  );
   assert.equal(await window.view.getByRole('button', { name: 'Profile this file' }).count(), 0);
   await window.command('Ridgeline: Profile');
   const message = window.notification('train.ipynb is a notebook, and notebooks are not profiled');
@@ -64,7 +72,8 @@ test('a notebook is exported by the Jupyter extension, where there is one', asyn
   window.write('train.ipynb', notebook);
   await window.openFile('train.ipynb');
   await window.page.locator('.notebook-editor .cell').first().waitFor();
-  await until(async () => { // once the stand-in has started
+  await until(async () => {
+    // once the stand-in has started
     await window.command('Ridgeline: Profile');
     const message = window.notification('train.ipynb is a notebook');
     const button = message.getByRole('button', { name: 'Export as Python Script' });
@@ -118,13 +127,16 @@ test('a mistake is shown at its line, with the traceback, until it is mended', a
   const line = await window.lineWith('self.fc2(images)');
   const [squiggle, text] = await Promise.all([
     window.page.locator('.squiggly-error').first().boundingBox(),
-    window.page.locator('.view-line', { hasText: 'self.fc2(images)' }).boundingBox()]);
+    window.page.locator('.view-line', { hasText: 'self.fc2(images)' }).boundingBox(),
+  ]);
   assert.ok(Math.abs(squiggle.y - text.y) < text.height, 'the squiggle is at the line');
   assert.match(line.text, /images/);
   await window.view.getByRole('button', { name: 'Show traceback' }).click();
   await window.page.locator('.tab.active', { hasText: 'Traceback' }).waitFor();
   await until(async () => {
-    const shown = Object.values(await window.lines()).map(({ text }) => text).join('\n');
+    const shown = Object.values(await window.lines())
+      .map(({ text }) => text)
+      .join('\n');
     assert.match(shown, new RegExp(`entry\\.py", line ${line.number}, in forward`));
   });
   await window.view.getByRole('button', { name: 'Go to the line' }).click();
@@ -193,16 +205,26 @@ test('the keys profile, open the view and the report, and cancel; the lines of t
   await keys('r');
   await window.page.locator('.tab.active', { hasText: /^entry-.*\.txt/ }).waitFor();
   const links = window.page.locator('.view-line .detected-link');
-  const [, line] = /:(\d+)$/.exec(await links.filter({ hasText: /^entry\.py:\d+$/ }).first().innerText());
+  const [, line] = /:(\d+)$/.exec(
+    await links
+      .filter({ hasText: /^entry\.py:\d+$/ })
+      .first()
+      .innerText(),
+  );
   // By its text: which link is the first changes while VS Code still finds them.
   const link = links.filter({ hasText: new RegExp(`^entry\\.py:${line}$`) }).first();
   const opened = window.page.locator('.tab.active', { hasText: 'entry.py' });
   let problem = 'it was clicked';
   await until(async () => {
     // A click may open the file and then find that its link is gone: what counts is the file. It takes a moment.
-    await link.click({ modifiers: ['Control'], timeout: 5000 }).catch((error) => { problem = error.message; });
+    await link.click({ modifiers: ['Control'], timeout: 5000 }).catch((error) => {
+      problem = error.message;
+    });
     await opened.waitFor({ timeout: 5000 }).catch(() => {});
-    assert.ok(await opened.count(), `${problem}; ${await window.page.locator('.notification-toast').allInnerTexts()}; ${await window.page.locator('.tab.active').innerText()}`);
+    assert.ok(
+      await opened.count(),
+      `${problem}; ${await window.page.locator('.notification-toast').allInnerTexts()}; ${await window.page.locator('.tab.active').innerText()}`,
+    );
   });
   await window.page.getByText(`Ln ${line}, Col 1`).waitFor();
   await window.replace('optimizer.zero_grad()', '__import__("time").sleep(600)');
@@ -234,7 +256,10 @@ test('where torch is missing, the message opens the setting of the interpreter w
   const window = await ownWindow(t);
   await window.lens('Profile').click();
   await window.notification('/usr/bin/python3').getByRole('button', { name: 'Open Setting' }).click();
-  await window.page.locator('.settings-editor .setting-item-contents', { hasText: 'The Python interpreter' }).locator('input').waitFor();
+  await window.page
+    .locator('.settings-editor .setting-item-contents', { hasText: 'The Python interpreter' })
+    .locator('input')
+    .waitFor();
 });
 
 test('a trace is imported from the explorer, and the lines of its report are links', async (t) => {
@@ -242,7 +267,10 @@ test('a trace is imported from the explorer, and the lines of its report are lin
   const call = (name, ts, dur, more) => ({ ph: 'X', pid: 1, tid: 1, name, ts, dur, ...more });
   const steps = Array.from({ length: 4 }, (_, i) => [
     call(`ProfilerStep#${i}`, 10000 * i, 9000, { cat: 'user_annotation' }),
-    call('entry.py(25): forward', 10000 * i + 100, 8000, { cat: 'python_function', args: { 'Python id': 2 * i + 1, 'Python parent id': null } }),
+    call('entry.py(25): forward', 10000 * i + 100, 8000, {
+      cat: 'python_function',
+      args: { 'Python id': 2 * i + 1, 'Python parent id': null },
+    }),
     call('aten::mm', 10000 * i + 200, 7000, { cat: 'cpu_op' }),
   ]).flat();
   writeFileSync(path.join(folder, 'trace.json'), JSON.stringify({ schemaVersion: 1, traceEvents: steps }));
@@ -250,7 +278,8 @@ test('a trace is imported from the explorer, and the lines of its report are lin
   const window = await ownWindow(t, { folder, file: null });
   const importFile = async (name) => {
     const item = window.page.locator('.monaco-menu').getByText('Import Trace');
-    await until(async () => { // a menu opened early lacks the item, and one that has just opened takes no click
+    await until(async () => {
+      // a menu opened early lacks the item, and one that has just opened takes no click
       if ((await item.count()) === 0) {
         await window.page.keyboard.press('Escape');
         await window.page.locator('.explorer-viewlet .monaco-list-row', { hasText: name }).click({ button: 'right' });
@@ -276,23 +305,40 @@ test('a trace is imported from the explorer, and the lines of its report are lin
 
 test('an entry point is written from the file in the editor, or for a class of the workspace', async (t) => {
   const window = await ownWindow(t, { file: null });
-  window.write('net.py', 'from torch import nn\n\n\nclass Net(nn.Module):\n    def forward(self, images):\n        return images\n\n\nclass Other:\n    pass\n');
+  window.write(
+    'net.py',
+    'from torch import nn\n\n\nclass Net(nn.Module):\n    def forward(self, images):\n        return images\n\n\nclass Other:\n    pass\n',
+  );
   window.write('notes.py', 'x = 1\n');
   await window.openFile('net.py');
   await window.command('Ridgeline: Write Entry Point');
   await window.page.locator('.tab.active', { hasText: 'entry_2.py' }).waitFor(); // entry.py is the example's
   assert.match(window.read('entry_2.py'), /from net import Net\n[^]*return Net\(\)[^]*NotImplementedError/);
   await window.page.getByText(/^Ln \d+, Col \d+ \(\d+ selected\)$/).waitFor(); // what is left to do
-  window.write('bert.py', 'from transformers import BertPreTrainedModel\n\n\nclass Bert(BertPreTrainedModel):\n    pass\n');
-  window.write('mine.py', 'from bert import Bert\n\n\nclass Mine(Bert):\n    pass\n\n\nclass Config(dict):\n    pass\n');
+  window.write(
+    'bert.py',
+    'from transformers import BertPreTrainedModel\n\n\nclass Bert(BertPreTrainedModel):\n    pass\n',
+  );
+  window.write(
+    'mine.py',
+    'from bert import Bert\n\n\nclass Mine(Bert):\n    pass\n\n\nclass Config(dict):\n    pass\n',
+  );
   await window.openFile('notes.py');
   await window.command('Ridgeline: Write Entry Point');
   const choices = window.page.locator('.quick-input-list .monaco-list-row');
   await choices.filter({ hasText: 'Net' }).waitFor();
-  assert.deepEqual((await choices.locator('.label-name').allInnerTexts()).map((name) => name.trim()).sort(), ['Bert', 'MLP', 'Mine', 'Net']);
+  assert.deepEqual((await choices.locator('.label-name').allInnerTexts()).map((name) => name.trim()).sort(), [
+    'Bert',
+    'MLP',
+    'Mine',
+    'Net',
+  ]);
   await choices.filter({ hasText: 'Net' }).click();
   await window.page.locator('.tab.active', { hasText: 'entry_3.py' }).waitFor();
-  assert.match(window.read('entry_3.py'), /from net import Net\n[^]*return Net\(\)[^]*def input_provider\(batch_size=32\)/);
+  assert.match(
+    window.read('entry_3.py'),
+    /from net import Net\n[^]*return Net\(\)[^]*def input_provider\(batch_size=32\)/,
+  );
   await window.lens('Profile').waitFor();
   window.write('gan.py', readFileSync(path.join(root, 'tests/data/entry_points/gan.py'), 'utf8'));
   await window.openFile('gan.py');
@@ -320,9 +366,22 @@ while True:
 
 test('a training script is profiled as it is, with the arguments of launch.json', async (t) => {
   const window = await ownWindow(t, { file: null });
-  const launch = (args) => window.write('.vscode/launch.json', JSON.stringify({ configurations: [
-    { name: 'another', type: 'debugpy', request: 'launch', program: '${workspaceFolder}/other.py', args: ['--wrong'] },
-    { name: 'train', type: 'debugpy', request: 'launch', program: '${workspaceFolder}/train.py', args }] }));
+  const launch = (args) =>
+    window.write(
+      '.vscode/launch.json',
+      JSON.stringify({
+        configurations: [
+          {
+            name: 'another',
+            type: 'debugpy',
+            request: 'launch',
+            program: '${workspaceFolder}/other.py',
+            args: ['--wrong'],
+          },
+          { name: 'train', type: 'debugpy', request: 'launch', program: '${workspaceFolder}/train.py', args },
+        ],
+      }),
+    );
   mkdirSync(path.join(window.folder, '.vscode'), { recursive: true });
   launch(['--name', '${fileBasename}']);
   window.write('train.py', script);

@@ -13,11 +13,15 @@ before(async () => {
 after(() => vscode?.stop());
 
 /** A window of the test's own on a copy of an example, closed with it. */
-export async function ownWindow(t, { file = 'entry.py', example = 'mlp', folder = vscode.project(example), ...options } = {}) {
+export async function ownWindow(
+  t,
+  { file = 'entry.py', example = 'mlp', folder = vscode.project(example), ...options } = {},
+) {
   const window = await vscode.open(folder, { height: 1200, ...options });
   opened.push(window);
   t.after(async () => {
-    if (process.env.PICTURES_OF_FAILURES) await window.page.screenshot({ path: `${process.env.PICTURES_OF_FAILURES}/${t.name.replace(/\W+/g, '-')}.png` });
+    if (process.env.PICTURES_OF_FAILURES)
+      await window.page.screenshot({ path: `${process.env.PICTURES_OF_FAILURES}/${t.name.replace(/\W+/g, '-')}.png` });
     await window.close();
   });
   if (file !== null) await window.openFile(file);

@@ -4,10 +4,13 @@ import { assertDressed } from './dress.mjs';
 import { ownWindow, profiledWindow, vscode } from './shared.mjs';
 import { until } from './workbench.mjs';
 
-const batchSize = async (window) => /batch_size: int = (\d+)/.exec((await window.lineWith('def input_provider')).text)[1];
-const shownBatchSize = async (window) => /batch size (\d+)$/.exec(await window.slider('Peak memory').getAttribute('aria-valuetext'))[1];
+const batchSize = async (window) =>
+  /batch_size: int = (\d+)/.exec((await window.lineWith('def input_provider')).text)[1];
+const shownBatchSize = async (window) =>
+  /batch size (\d+)$/.exec(await window.slider('Peak memory').getAttribute('aria-valuetext'))[1];
 
-test('the tests of the view without VS Code dress it as VS Code does', async () => assertDressed(await profiledWindow()));
+test('the tests of the view without VS Code dress it as VS Code does', async () =>
+  assertDressed(await profiledWindow()));
 
 test('dragging the throughput changes the digits in the code, and one undo brings them back', async (t) => {
   const window = await ownWindow(t);
@@ -94,8 +97,14 @@ test('a batch size that is settled on is tried, and the measured figure takes th
     assert.equal(`${spoken.split(' ')[0]} samples/s`, rate);
     const head = await window.view.locator('.charts > div').first().locator('.head .figure').innerText();
     assert.equal(head, `${rate.split(' ')[0]} at 65`);
-    for (const text of [await window.lens(/Batch 65: /).innerText(), (await window.lineWith('def input_provider')).text]) {
-      assert.ok(text.replaceAll('\u00a0', ' ').includes(`${rate} ·`) && text.includes('measured'), `${text}, not ${rate}`);
+    for (const text of [
+      await window.lens(/Batch 65: /).innerText(),
+      (await window.lineWith('def input_provider')).text,
+    ]) {
+      assert.ok(
+        text.replaceAll('\u00a0', ' ').includes(`${rate} ·`) && text.includes('measured'),
+        `${text}, not ${rate}`,
+      );
     }
   });
   assert.equal(await window.notification('Ridgeline').count(), 0, 'a trial is quiet');

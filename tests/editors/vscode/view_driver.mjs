@@ -11,12 +11,20 @@ export class ViewDriver {
   /** What the chart of 'time' or 'memory' draws, in its pixels. */
   chart(kind) {
     return this.view.locator('.charts > div', { has: this.view.locator(`.model.${kind}`) }).evaluate((chart) => {
-      const at = (path) => [...path.getAttribute('d').matchAll(/([\d.]+) ([\d.]+)/g)].map(([, x, y]) => [Number(x), Number(y)]);
-      const axis = [...chart.querySelectorAll('line.axis')].find((one) => one.getAttribute('x1') === one.getAttribute('x2') && one.getAttribute('y1') === '8');
+      const at = (path) =>
+        [...path.getAttribute('d').matchAll(/([\d.]+) ([\d.]+)/g)].map(([, x, y]) => [Number(x), Number(y)]);
+      const axis = [...chart.querySelectorAll('line.axis')].find(
+        (one) => one.getAttribute('x1') === one.getAttribute('x2') && one.getAttribute('y1') === '8',
+      );
       return {
-        points: [...chart.querySelectorAll('.point')].map((point) => [Number(point.getAttribute('cx')), Number(point.getAttribute('cy'))]),
-        line: [...chart.querySelectorAll('.model')].flatMap(at), bands: [...chart.querySelectorAll('.band')].map(at),
-        top: Number(axis.getAttribute('y1')), floor: Number(axis.getAttribute('y2')),
+        points: [...chart.querySelectorAll('.point')].map((point) => [
+          Number(point.getAttribute('cx')),
+          Number(point.getAttribute('cy')),
+        ]),
+        line: [...chart.querySelectorAll('.model')].flatMap(at),
+        bands: [...chart.querySelectorAll('.band')].map(at),
+        top: Number(axis.getAttribute('y1')),
+        floor: Number(axis.getAttribute('y2')),
       };
     });
   }
@@ -29,7 +37,10 @@ export class ViewDriver {
     assert.equal(bands.length, 1, said);
     const across = bands[0].map(([x]) => x);
     assert.ok(Math.min(...across) < points[0][0] + 0.2 && Math.max(...across) > points.at(-1)[0] - 0.2, said);
-    assert.ok(bands[0].every(([, y]) => y >= top && y <= floor), said);
+    assert.ok(
+      bands[0].every(([, y]) => y >= top && y <= floor),
+      said,
+    );
   }
 
   slider(name) {
@@ -50,7 +61,8 @@ export class ViewDriver {
       rows.map((row) => {
         const text = (name) => row.querySelector(`.${name}`)?.textContent?.trim() ?? '';
         return { name: text('name'), share: text('share'), figure: text('figure'), drills: text('more') !== '' };
-      }));
+      }),
+    );
   }
 
   /** What a user reads of the flat list, from the top. */
@@ -58,8 +70,16 @@ export class ViewDriver {
     return this.view.locator('.costs .row').evaluateAll((rows) =>
       rows.map((row) => {
         const text = (selector) => row.querySelector(selector)?.textContent?.trim() ?? '';
-        return { name: text('.name > :first-child'), where: text('.where'), calls: text('.calls'), share: text('.time .share'), time: text('.time .figure'), memory: text('.memory .figure') };
-      }));
+        return {
+          name: text('.name > :first-child'),
+          where: text('.where'),
+          calls: text('.calls'),
+          share: text('.time .share'),
+          time: text('.time .figure'),
+          memory: text('.memory .figure'),
+        };
+      }),
+    );
   }
 
   /** Presses at one part of a slider and moves to others. Up to a third of the throughput is a batch far below 64. */

@@ -13,9 +13,17 @@ const framed = (message) => {
   const body = JSON.stringify({ jsonrpc: '2.0', ...message });
   return `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 };
-const initialize = (id) => framed({ id, method: 'initialize', params: { processId: null, rootUri: null, capabilities: {} } });
+const initialize = (id) =>
+  framed({ id, method: 'initialize', params: { processId: null, rootUri: null, capabilities: {} } });
 
-let folder, token, daemon, port, log = '', web, browser, page;
+let folder,
+  token,
+  daemon,
+  port,
+  log = '',
+  web,
+  browser,
+  page;
 
 before(async () => {
   folder = mkdtempSync(path.join(tmpdir(), 'web-'));
@@ -29,7 +37,9 @@ before(async () => {
       if (match) done(match[1]);
     });
   });
-  web = createServer((request, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<title>a page</title>'));
+  web = createServer((request, response) =>
+    response.writeHead(200, { 'content-type': 'text/html' }).end('<title>a page</title>'),
+  );
   await new Promise((done) => web.listen(0, '127.0.0.1', done));
   browser = await launchBrowser('--host-resolver-rules=MAP *.test 127.0.0.1'); // as a name that is bound anew to this machine
   page = await browser.newPage();
@@ -44,20 +54,28 @@ after(async () => {
 });
 
 /** Whether a request of the page is answered by anybody at all; what the answer says, the page may not be let know. */
-const answered = (url, options) => page.evaluate(async ([url, options]) => {
-  try {
-    await fetch(url, { mode: 'no-cors', ...options });
-    return true;
-  } catch {
-    return false;
-  }
-}, [url, options]);
+const answered = (url, options) =>
+  page.evaluate(
+    async ([url, options]) => {
+      try {
+        await fetch(url, { mode: 'no-cors', ...options });
+        return true;
+      } catch {
+        return false;
+      }
+    },
+    [url, options],
+  );
 
 /** What a client that has the token is told: the daemon serves it, and knows of no session before. */
 function served() {
   return new Promise((done, fail) => {
-    const socket = connect(Number(port), '127.0.0.1', () => socket.write(
-      framed({ id: 1, method: 'ridgeline/authenticate', params: { token: readFileSync(token, 'utf8').trim() } }) + initialize(2)));
+    const socket = connect(Number(port), '127.0.0.1', () =>
+      socket.write(
+        framed({ id: 1, method: 'ridgeline/authenticate', params: { token: readFileSync(token, 'utf8').trim() } }) +
+          initialize(2),
+      ),
+    );
     let words = '';
     socket.on('error', fail).on('data', (data) => {
       words += data;
@@ -77,19 +95,40 @@ for (const host of ['127.0.0.1', 'localhost', 'rebound.test']) {
       { method: 'POST', body: messages },
       { method: 'POST', body: messages, headers: { 'content-type': 'text/plain' } },
       { method: 'POST', body: messages, keepalive: true },
-    ]) assert.equal(await answered(url, options), false, JSON.stringify(options));
-    assert.equal(await page.evaluate((url) => new Promise((done) => {
-      const socket = new WebSocket(url);
-      socket.onopen = () => done('open');
-      socket.onerror = () => done('refused');
-    }, url), `ws://${host}:${port}/`), 'refused');
-    const refused = page.waitForEvent('requestfailed', { predicate: (request) => request.isNavigationRequest(), timeout: 30_000 });
-    await page.evaluate(([url, body]) => {
-      const form = Object.assign(document.createElement('form'), { method: 'POST', action: url, enctype: 'text/plain', target: 'answer' });
-      form.append(Object.assign(document.createElement('textarea'), { name: 'Content-Length: 5\r\n\r\n', value: body }));
-      document.body.append(Object.assign(document.createElement('iframe'), { name: 'answer' }), form);
-      form.submit();
-    }, [url, messages]);
+    ])
+      assert.equal(await answered(url, options), false, JSON.stringify(options));
+    assert.equal(
+      await page.evaluate(
+        (url) =>
+          new Promise((done) => {
+            const socket = new WebSocket(url);
+            socket.onopen = () => done('open');
+            socket.onerror = () => done('refused');
+          }, url),
+        `ws://${host}:${port}/`,
+      ),
+      'refused',
+    );
+    const refused = page.waitForEvent('requestfailed', {
+      predicate: (request) => request.isNavigationRequest(),
+      timeout: 30_000,
+    });
+    await page.evaluate(
+      ([url, body]) => {
+        const form = Object.assign(document.createElement('form'), {
+          method: 'POST',
+          action: url,
+          enctype: 'text/plain',
+          target: 'answer',
+        });
+        form.append(
+          Object.assign(document.createElement('textarea'), { name: 'Content-Length: 5\r\n\r\n', value: body }),
+        );
+        document.body.append(Object.assign(document.createElement('iframe'), { name: 'answer' }), form);
+        form.submit();
+      },
+      [url, messages],
+    );
     assert.equal((await refused).url(), url);
   });
 }

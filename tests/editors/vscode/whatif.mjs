@@ -11,7 +11,10 @@ const row = (window, title) => section(window).locator('.changes > li', { hasTex
 async function picture(window, name) {
   if (!process.env.UPDATE_PICTURES) return;
   await section(window).evaluate((whole) => whole.scrollIntoView());
-  await window.page.screenshot({ path: path.join(root, `docs/pictures/vscode-what-if-${name}.png`), clip: { x: 0, y: 0, width: 1280, height: 760 } });
+  await window.page.screenshot({
+    path: path.join(root, `docs/pictures/vscode-what-if-${name}.png`),
+    clip: { x: 0, y: 0, width: 1280, height: 760 },
+  });
 }
 const figure = (of, kind) => of.locator(`.said.${kind} .figure`);
 
@@ -24,7 +27,9 @@ test('a change is asked about, tried and applied, and the next profile makes the
   const fused = row(window, 'fused optimizer');
   await fused.waitFor();
   await section(window).getByRole('button', { name: 'Cancel' }).waitFor(); // its first answer is there before the others
-  await section(window).getByText(/^To be certain, try the changes: about/).waitFor();
+  await section(window)
+    .getByText(/^To be certain, try the changes: about/)
+    .waitFor();
   const predicted = await figure(fused, 'predicted').innerText();
   assert.match(predicted, /^(no change|unclear: try it|[\d.]+× (faster|slower)) \([\d.]+ to [\d.]+\)$/);
   assert.match(await figure(fused, 'peak').innerText(), /^[\d.]+ [KMG]iB \(.+\)$/);
@@ -36,7 +41,9 @@ test('a change is asked about, tried and applied, and the next profile makes the
     await others.locator('summary').click();
     assert.match(await others.locator('.reasons li small').first().innerText(), /\w/);
   }
-  await section(window).getByText(/^To be certain, try the changes: about/).waitFor();
+  await section(window)
+    .getByText(/^To be certain, try the changes: about/)
+    .waitFor();
   await section(window).getByRole('button', { name: 'Try all' }).waitFor();
   await fused.getByRole('button', { name: 'Try' }).click();
   await section(window).getByRole('button', { name: 'Cancel' }).waitFor();
@@ -45,10 +52,22 @@ test('a change is asked about, tried and applied, and the next profile makes the
   await fused.getByText(/Losses (are equal|differ)/).waitFor();
   await picture(window, 'tried');
   await window.resizeSideBar(170);
-  await until(async () => assert.deepEqual(await section(window).evaluate((whole) => {
-    const isCut = (element) => element.scrollWidth > element.clientWidth + 1 || element.getBoundingClientRect().right > document.documentElement.clientWidth;
-    return [...whole.querySelectorAll('.figure, .title, button, small, code')].filter((element) => element.getClientRects().length > 0 && isCut(element) && getComputedStyle(element).display !== 'inline').map((element) => element.outerHTML);
-  }), []));
+  await until(async () =>
+    assert.deepEqual(
+      await section(window).evaluate((whole) => {
+        const isCut = (element) =>
+          element.scrollWidth > element.clientWidth + 1 ||
+          element.getBoundingClientRect().right > document.documentElement.clientWidth;
+        return [...whole.querySelectorAll('.figure, .title, button, small, code')]
+          .filter(
+            (element) =>
+              element.getClientRects().length > 0 && isCut(element) && getComputedStyle(element).display !== 'inline',
+          )
+          .map((element) => element.outerHTML);
+      }),
+      [],
+    ),
+  );
   await window.resizeSideBar(300);
   assert.equal(window.read('entry.py'), before);
   assert.equal(await window.page.locator('.tab.active.dirty').count(), 0);
@@ -67,9 +86,15 @@ test('a change is asked about, tried and applied, and the next profile makes the
   const applied = section(window).locator('.applied');
   await applied.getByText('Applied: fused optimizer').waitFor();
   assert.equal(await figure(applied, 'predicted').innerText(), predicted.replace(': try it', '')); // it was tried
-  for (const kind of ['tried', 'measured']) assert.match(await figure(applied, kind).innerText(), /\([\d.]+ to [\d.]+\)$/);
+  for (const kind of ['tried', 'measured'])
+    assert.match(await figure(applied, kind).innerText(), /\([\d.]+ to [\d.]+\)$/);
   await picture(window, 'applied');
   await section(window).getByRole('button', { name: 'Ask again' }).click();
-  await section(window).getByText('These figures are of the step before the last change.').waitFor({ state: 'detached' });
-  await section(window).locator('.reasons li', { hasText: 'fused optimizer' }).getByText('uses it already').waitFor({ state: 'attached' });
+  await section(window)
+    .getByText('These figures are of the step before the last change.')
+    .waitFor({ state: 'detached' });
+  await section(window)
+    .locator('.reasons li', { hasText: 'fused optimizer' })
+    .getByText('uses it already')
+    .waitFor({ state: 'attached' });
 });

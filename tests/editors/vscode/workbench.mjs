@@ -42,7 +42,16 @@ export function builtVsix() {
 export function launchBrowser(...more) {
   return chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', ...more],
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      ...more,
+    ],
   });
 }
 
@@ -56,14 +65,33 @@ export class VSCode {
     vscode.programs = inside('programs');
     for (const folder of [path.dirname(vscode.settingsFile), vscode.programs]) mkdirSync(folder, { recursive: true });
     vscode.set(settings);
-    const folders = ['--extensions-dir', inside('extensions'), '--user-data-dir', inside('data'), '--config', inside('config.yaml')];
+    const folders = [
+      '--extensions-dir',
+      inside('extensions'),
+      '--user-data-dir',
+      inside('data'),
+      '--config',
+      inside('config.yaml'),
+    ];
     writeFileSync(inside('config.yaml'), 'auth: none\n');
     // VSCODE_CLI: the environment is as it is given, not that of a login shell.
-    const env = { ...process.env, RIDGELINE_CACHE: process.env.RIDGELINE_CACHE ?? path.join(root, 'build/cache'), OMP_WAIT_POLICY: 'passive', PATH: `${vscode.programs}:${process.env.PATH}`, VSCODE_CLI: '1', RIDGELINE_TEST_PYTHON: path.join(root, '.venv/bin/python'), RIDGELINE_TEST_PYTHON_WITHOUT_TORCH: '/usr/bin/python3' };
+    const env = {
+      ...process.env,
+      RIDGELINE_CACHE: process.env.RIDGELINE_CACHE ?? path.join(root, 'build/cache'),
+      OMP_WAIT_POLICY: 'passive',
+      PATH: `${vscode.programs}:${process.env.PATH}`,
+      VSCODE_CLI: '1',
+      RIDGELINE_TEST_PYTHON: path.join(root, '.venv/bin/python'),
+      RIDGELINE_TEST_PYTHON_WITHOUT_TORCH: '/usr/bin/python3',
+    };
     delete env.VSCODE_IPC_HOOK_CLI;
     Object.assign(vscode, { folders, env });
     await ended(spawn(codeServer, [...folders, '--install-extension', vsix], { env, stdio: 'ignore' }));
-    vscode.server = spawn(codeServer, [...folders, '--auth', 'none', '--bind-addr', '127.0.0.1:0', '--disable-telemetry', '--disable-update-check'], { env, detached: true });
+    vscode.server = spawn(
+      codeServer,
+      [...folders, '--auth', 'none', '--bind-addr', '127.0.0.1:0', '--disable-telemetry', '--disable-update-check'],
+      { env, detached: true },
+    );
     vscode.address = await said(vscode.server, /HTTP server listening on (http:\S+)/);
     vscode.browser = await launchBrowser();
     return vscode;
@@ -77,7 +105,11 @@ export class VSCode {
   /** Installs a folder as an extension; removing it is up to the caller. */
   addExtension(folder) {
     const vsix = path.join(this.folder, `${path.basename(folder)}.vsix`);
-    execFileSync(path.join(root, 'editors/vscode/node_modules/.bin/vsce'), ['package', '--no-dependencies', '--allow-missing-repository', '--skip-license', '--out', vsix], { cwd: folder, stdio: 'ignore' });
+    execFileSync(
+      path.join(root, 'editors/vscode/node_modules/.bin/vsce'),
+      ['package', '--no-dependencies', '--allow-missing-repository', '--skip-license', '--out', vsix],
+      { cwd: folder, stdio: 'ignore' },
+    );
     this.codeServer('--install-extension', vsix);
   }
 
@@ -109,7 +141,10 @@ export class VSCode {
     page.setDefaultTimeout(patience);
     await page.goto(`${this.address}?folder=${encodeURIComponent(folder)}`);
     await page.locator('.explorer-viewlet .monaco-list-row').first().waitFor();
-    if (trust !== null) await page.getByRole('button', { name: trust ? 'Yes, I trust the authors' : "No, I don't trust the authors" }).click();
+    if (trust !== null)
+      await page
+        .getByRole('button', { name: trust ? 'Yes, I trust the authors' : "No, I don't trust the authors" })
+        .click();
     return new Window(page, folder);
   }
 
@@ -125,7 +160,11 @@ export class VSCode {
 }
 
 function ended(child) {
-  return new Promise((resolve, reject) => child.once('error', reject).once('exit', (code) => (code === 0 ? resolve() : reject(new Error(`exit status ${code}`)))));
+  return new Promise((resolve, reject) =>
+    child
+      .once('error', reject)
+      .once('exit', (code) => (code === 0 ? resolve() : reject(new Error(`exit status ${code}`)))),
+  );
 }
 
 function said(child, pattern) {
@@ -162,11 +201,15 @@ export class Window extends ViewDriver {
   }
 
   async openFile(name) {
-    await until(async () => { // a file that was just written may be missing from a first list
+    await until(async () => {
+      // a file that was just written may be missing from a first list
       await this.page.keyboard.press('Escape');
       await this.page.keyboard.press('Control+P');
       await this.page.locator('.quick-input-widget input').fill(name);
-      await this.page.locator('.quick-input-list .monaco-list-row', { hasText: name }).first().waitFor({ timeout: 10_000 });
+      await this.page
+        .locator('.quick-input-list .monaco-list-row', { hasText: name })
+        .first()
+        .waitFor({ timeout: 10_000 });
     });
     await this.page.keyboard.press('Enter');
     await this.page.locator('.tab.active', { hasText: name }).waitFor();
@@ -181,24 +224,33 @@ export class Window extends ViewDriver {
 
   /** The lines that show, by number: text, hints with it, and the marker in the gutter. */
   lines() {
-    return this.page.locator('.editor-group-container.active .monaco-editor').first().evaluate((editor) => {
-      const top = (element) => parseFloat(element.style.top);
-      const find = (selector) => new Map([...editor.querySelectorAll(selector)].map((element) => [top(element), element]));
-      const texts = find('.view-lines > .view-line');
-      const glyphs = find('.glyph-margin-widgets > .cgmr');
-      const lines = {};
-      for (const number of editor.querySelectorAll('.margin-view-overlays .line-numbers')) {
-        const at = top(number.parentElement);
-        const picture = glyphs.has(at) ? getComputedStyle(glyphs.get(at)).backgroundImage : '';
-        const svg = /base64,([^"]+)/.exec(picture);
-        const title = svg && /<title>time (\d) memory (\d)( stale)?( called)?/.exec(atob(svg[1]));
-        lines[Number(number.textContent)] = {
-          text: (texts.get(at)?.textContent ?? '').replaceAll('\u00a0', ' '),
-          marker: title && { time: Number(title[1]), memory: Number(title[2]), stale: title[3] !== undefined, called: title[4] !== undefined },
-        };
-      }
-      return lines;
-    });
+    return this.page
+      .locator('.editor-group-container.active .monaco-editor')
+      .first()
+      .evaluate((editor) => {
+        const top = (element) => parseFloat(element.style.top);
+        const find = (selector) =>
+          new Map([...editor.querySelectorAll(selector)].map((element) => [top(element), element]));
+        const texts = find('.view-lines > .view-line');
+        const glyphs = find('.glyph-margin-widgets > .cgmr');
+        const lines = {};
+        for (const number of editor.querySelectorAll('.margin-view-overlays .line-numbers')) {
+          const at = top(number.parentElement);
+          const picture = glyphs.has(at) ? getComputedStyle(glyphs.get(at)).backgroundImage : '';
+          const svg = /base64,([^"]+)/.exec(picture);
+          const title = svg && /<title>time (\d) memory (\d)( stale)?( called)?/.exec(atob(svg[1]));
+          lines[Number(number.textContent)] = {
+            text: (texts.get(at)?.textContent ?? '').replaceAll('\u00a0', ' '),
+            marker: title && {
+              time: Number(title[1]),
+              memory: Number(title[2]),
+              stale: title[3] !== undefined,
+              called: title[4] !== undefined,
+            },
+          };
+        }
+        return lines;
+      });
   }
 
   async lineWith(text) {
@@ -245,9 +297,12 @@ export class Window extends ViewDriver {
     const marked = this.page.locator('.view-overlays .cdr[class*="ced-"]').first();
     const line = this.page.locator('.view-line', { hasText: text });
     await until(async () => {
-      await this.page.mouse.move(0, 0);  // what is drawn anew below a pointer that rests may not be entered
+      await this.page.mouse.move(0, 0); // what is drawn anew below a pointer that rests may not be entered
       await row.hover();
-      const [mark, box] = await Promise.all([marked.boundingBox({ timeout: 2000 }), line.boundingBox({ timeout: 2000 })]);
+      const [mark, box] = await Promise.all([
+        marked.boundingBox({ timeout: 2000 }),
+        line.boundingBox({ timeout: 2000 }),
+      ]);
       assert.ok(Math.abs(mark.y - box.y) <= 2, `${text} is marked`);
     });
   }

@@ -1,8 +1,8 @@
 // vscode_client.mjs TRANSPORT COMMAND...: one session with VS Code's own client library (vscode-jsonrpc and
 // vscode-languageserver-protocol), with the server started by COMMAND as vscode-languageclient starts it. TRANSPORT is
 // stdio, pipe or socket: for the last two the client listens. Prints what it saw, as JSON.
-import { spawn } from "node:child_process";
-import net from "node:net";
+import { spawn } from 'node:child_process';
+import net from 'node:net';
 import {
   CancellationTokenSource,
   createClientPipeTransport,
@@ -20,14 +20,14 @@ import {
   ShutdownRequest,
   StreamMessageReader,
   StreamMessageWriter,
-} from "vscode-languageserver-protocol/node";
+} from 'vscode-languageserver-protocol/node';
 
 const [transport, program, ...options] = process.argv.slice(2);
-const uri = "file:///project/entry.py";
+const uri = 'file:///project/entry.py';
 
 async function freePort() {
   const server = net.createServer();
-  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  await new Promise((done) => server.listen(0, '127.0.0.1', done));
   const { port } = server.address();
   await new Promise((done) => server.close(done));
   return port;
@@ -36,13 +36,15 @@ async function freePort() {
 /** Starts the server; its process, and its two streams of messages. */
 async function start() {
   const run = (extra, stdio) => spawn(program, [...options, ...extra], { stdio });
-  if (transport === "stdio") {
-    const server = run(["--stdio"], ["pipe", "pipe", "inherit"]);
+  if (transport === 'stdio') {
+    const server = run(['--stdio'], ['pipe', 'pipe', 'inherit']);
     return [server, new StreamMessageReader(server.stdout), new StreamMessageWriter(server.stdin)];
   }
-  const place = transport === "pipe" ? generateRandomPipeName() : await freePort();
-  const listening = await (transport === "pipe" ? createClientPipeTransport(place) : createClientSocketTransport(place));
-  const server = run([`--${transport}=${place}`, `--clientProcessId=${process.pid}`], ["ignore", "inherit", "inherit"]);
+  const place = transport === 'pipe' ? generateRandomPipeName() : await freePort();
+  const listening = await (transport === 'pipe'
+    ? createClientPipeTransport(place)
+    : createClientSocketTransport(place));
+  const server = run([`--${transport}=${place}`, `--clientProcessId=${process.pid}`], ['ignore', 'inherit', 'inherit']);
   return [server, ...(await listening.onConnected())];
 }
 
@@ -56,7 +58,7 @@ async function refusal(promise) {
 }
 
 const [server, reader, writer] = await start();
-const ended = new Promise((done) => server.on("exit", done));
+const ended = new Promise((done) => server.on('exit', done));
 const connection = createProtocolConnection(reader, writer);
 const seen = { registered: [], asked: [] };
 connection.onRequest(RegistrationRequest.type, ({ registrations }) => {
@@ -70,23 +72,23 @@ connection.listen();
 
 const { serverInfo, capabilities } = await connection.sendRequest(InitializeRequest.type, {
   processId: process.pid,
-  rootUri: "file:///project",
-  workspaceFolders: [{ uri: "file:///project", name: "project" }],
+  rootUri: 'file:///project',
+  workspaceFolders: [{ uri: 'file:///project', name: 'project' }],
   capabilities: {
-    general: { positionEncodings: ["utf-16"] },
+    general: { positionEncodings: ['utf-16'] },
     workspace: { configuration: true, workspaceFolders: true, didChangeConfiguration: { dynamicRegistration: true } },
   },
 });
 seen.server = serverInfo.name;
 seen.encoding = capabilities.positionEncoding;
-seen.second = await refusal(connection.sendRequest("initialize", { processId: null, rootUri: null, capabilities: {} }));
+seen.second = await refusal(connection.sendRequest('initialize', { processId: null, rootUri: null, capabilities: {} }));
 await connection.sendNotification(InitializedNotification.type, {});
 await connection.sendNotification(DidOpenTextDocumentNotification.type, {
-  textDocument: { uri, languageId: "python", version: 1, text: "a = '😀'\r\n" },
+  textDocument: { uri, languageId: 'python', version: 1, text: "a = '😀'\r\n" },
 });
 await connection.sendNotification(DidChangeTextDocumentNotification.type, {
   textDocument: { uri, version: 2 },
-  contentChanges: [{ range: { start: { line: 0, character: 7 }, end: { line: 0, character: 7 } }, text: "!" }],
+  contentChanges: [{ range: { start: { line: 0, character: 7 }, end: { line: 0, character: 7 } }, text: '!' }],
 });
 const cancelled = new CancellationTokenSource();
 const hover = connection.sendRequest(
@@ -96,9 +98,9 @@ const hover = connection.sendRequest(
 );
 cancelled.cancel();
 await hover.catch(() => null);
-seen.unknown = await refusal(connection.sendRequest("no/such", {}));
+seen.unknown = await refusal(connection.sendRequest('no/such', {}));
 await connection.sendRequest(ShutdownRequest.type);
-seen.late = await refusal(connection.sendRequest("no/such", {}));
+seen.late = await refusal(connection.sendRequest('no/such', {}));
 await connection.sendNotification(ExitNotification.type);
 seen.code = await ended;
 connection.dispose();

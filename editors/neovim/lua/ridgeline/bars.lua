@@ -54,7 +54,10 @@ local function origin(batch, summary)
   end
   local trial = summary.trial
   local trying = trial and trial.running and trial.batchSize == batch.batchSize and ", being tried" or ""
-  return "predicted" .. (batch.carriedOver and " from before the save" or "") .. trying .. (batch.extrapolated and ", extrapolated" or "")
+  return "predicted"
+    .. (batch.carriedOver and " from before the save" or "")
+    .. trying
+    .. (batch.extrapolated and ", extrapolated" or "")
 end
 
 --- Why a batch size was not tried, or why its measured time was scaled.
@@ -72,7 +75,8 @@ local function bar_row(bar, name, figure, share, group, description)
   return {
     label(name, view.bar == bar),
     { text.fit(text.whole(figure), 18), "RidgelineTitle" },
-    filled, track,
+    filled,
+    track,
     text.fit(text.whole(text.share(share)), -8) .. description,
   }
 end
@@ -80,9 +84,12 @@ end
 local function category_row(batch)
   local names = vim.tbl_keys(batch.byCategory or {})
   table.sort(names, function(a, b) return batch.byCategory[a] > batch.byCategory[b] end)
-  local parts = vim.tbl_map(function(name)
-    return (name == "optimizerState" and "optimizer" or name) .. " " .. text.bytes(batch.byCategory[name])
-  end, names)
+  local parts = vim.tbl_map(
+    function(name)
+      return (name == "optimizerState" and "optimizer" or name) .. " " .. text.bytes(batch.byCategory[name])
+    end,
+    names
+  )
   return { label("at the peak") .. text.row(parts, "·") }
 end
 
@@ -95,14 +102,21 @@ end
 local function comparison_row(batch, equal)
   local categories = batch.byCategory
   if not categories then
-    return answer_row("weights and activations take equal memory at batch size", equal,
-      "no batch size is known at which weights and activations take equal memory")
+    return answer_row(
+      "weights and activations take equal memory at batch size",
+      equal,
+      "no batch size is known at which weights and activations take equal memory"
+    )
   end
   local difference = categories.weights - categories.activations
   local compared = difference > 0 and "weights take more memory than activations"
     or difference < 0 and "activations take more memory than weights"
     or "weights and activations take equal memory"
-  return answer_row(compared .. "; equal at batch size", equal, compared .. "; no batch size is known at which they are equal")
+  return answer_row(
+    compared .. "; equal at batch size",
+    equal,
+    compared .. "; no batch size is known at which they are equal"
+  )
 end
 
 local KEYS = { "j/k choose a bar", "h/l one step", "H/L a tenth", "u undo", "q close" }
@@ -118,18 +132,22 @@ end
 --- What p does, with what is known about it.
 local function offer(batch, summary)
   if batch.batchSize == summary.batchSize then return "p profile again" end
-  return ("p profile with %d: %s at the peak, %s an iteration"):format(batch.batchSize,
-    figure_text(batch, "peakBytes", text.bytes, summary), figure_text(batch, "timeMs", text.duration, summary))
+  return ("p profile with %d: %s at the peak, %s an iteration"):format(
+    batch.batchSize,
+    figure_text(batch, "peakBytes", text.bytes, summary),
+    figure_text(batch, "timeMs", text.duration, summary)
+  )
 end
 
 local function render()
   local summary, batch = session.summary(view.code), view.batch
   if not summary or not batch then return end
   local speed, memory = value(batch, "samplesPerSecond"), value(batch, "peakBytes")
-  if not batch.measured and (batch.samplesPerSecond or {}).certainty == "atMost" then speed = nil end  -- only a bound
+  if not batch.measured and (batch.samplesPerSecond or {}).certainty == "atMost" then speed = nil end -- only a bound
   local capacity, most, answers = summary.capacityBytes, tonumber(summary.maxSamplesPerSecond), summary.answers
   local uncertainty = batch.batchSize == summary.batchSize and summary.uncertainty ~= "" and summary.uncertainty
-  local note = view.obstacle or view.note ~= "" and view.note
+  local note = view.obstacle
+    or view.note ~= "" and view.note
     or text.printable(remark(batch, summary) or session.stale_note(view.code) or uncertainty or "")
   local width, bars, rows = place(HEIGHT).width, {}, {}
   local function add(row, indent) vim.list_extend(rows, screen.fold(row, width, indent or 4)) end
@@ -137,18 +155,42 @@ local function render()
     bars[bar] = #rows + 1
     add(bar_row(bar, ...), 2)
   end
-  add_bar(1, "throughput", figure_text(batch, "samplesPerSecond", text.figure, summary) .. " samples/s",
-    speed and most and speed / most, "RidgelineTime", " of the maximum " .. text.figure(most))
-  add_bar(2, "peak memory", figure_text(batch, "peakBytes", text.bytes, summary),
-    memory and capacity > 0 and memory / capacity, "RidgelineMemory", " of " .. text.whole(text.bytes(capacity)))
-  add({ label("batch size"), { text.fit(tostring(batch.batchSize), 18), "RidgelineTitle" }, origin(batch, summary),
-    { batch.fits == false and not batch.failed and ", does not fit" or "", "DiagnosticError" } })
+  add_bar(
+    1,
+    "throughput",
+    figure_text(batch, "samplesPerSecond", text.figure, summary) .. " samples/s",
+    speed and most and speed / most,
+    "RidgelineTime",
+    " of the maximum " .. text.figure(most)
+  )
+  add_bar(
+    2,
+    "peak memory",
+    figure_text(batch, "peakBytes", text.bytes, summary),
+    memory and capacity > 0 and memory / capacity,
+    "RidgelineMemory",
+    " of " .. text.whole(text.bytes(capacity))
+  )
+  add({
+    label("batch size"),
+    { text.fit(tostring(batch.batchSize), 18), "RidgelineTitle" },
+    origin(batch, summary),
+    { batch.fits == false and not batch.failed and ", does not fit" or "", "DiagnosticError" },
+  })
   add(category_row(batch), width == WIDTH and LABEL)
-  add(answer_row("95 % of the maximum throughput from batch size", answers.enoughThroughput,
-    "no batch size is known to give 95 % of the maximum throughput"))
+  add(
+    answer_row(
+      "95 % of the maximum throughput from batch size",
+      answers.enoughThroughput,
+      "no batch size is known to give 95 % of the maximum throughput"
+    )
+  )
   add(comparison_row(batch, answers.activationsEqualWeights))
-  local largest = answer_row("the largest batch size that fits is", answers.largestThatFits, text.printable(answers.fits))
-  if answers.largestThatFits and answers.fits ~= "" then largest[1] = largest[1] .. ": " .. text.printable(answers.fits) end
+  local largest =
+    answer_row("the largest batch size that fits is", answers.largestThatFits, text.printable(answers.fits))
+  if answers.largestThatFits and answers.fits ~= "" then
+    largest[1] = largest[1] .. ": " .. text.printable(answers.fits)
+  end
   add(largest)
   add({ { "  " .. note, "RidgelineStale" } })
   add({ { "  " .. text.row(KEYS, "·"), "RidgelineDim" } })
@@ -206,9 +248,13 @@ local function write(bars)
   end
   bars.writing = true
   local params = { profileId = summary.profileId, batchSize = batch_size }
-  session.request(bars.code, "ridgeline/predict", params, function(answer)
-    answered(answer.edit, answer.noEditReason)
-  end, function(problem) answered(nil, problem.message) end)
+  session.request(
+    bars.code,
+    "ridgeline/predict",
+    params,
+    function(answer) answered(answer.edit, answer.noEditReason) end,
+    function(problem) answered(nil, problem.message) end
+  )
 end
 
 --- Shows a batch size that was chosen, and has it written when the keys rest.
@@ -271,9 +317,12 @@ local function follow_code()
     if batch.batchSize == batch_size then return show(batch) end
   end
   local before = bars.batch
-  ask("ridgeline/predict", { batchSize = batch_size }, function() return bars.batch == before end, function(answer)
-    show(answer.batch, answer.message)
-  end)
+  ask(
+    "ridgeline/predict",
+    { batchSize = batch_size },
+    function() return bars.batch == before end,
+    function(answer) show(answer.batch, answer.message) end
+  )
 end
 
 --- Brings the first batch size back. Other edits are left to the undo of the code.
@@ -309,16 +358,33 @@ function M.open(code)
   code = vim.uri_to_bufnr(session.uri(code))
   vim.fn.bufload(code)
   local buffer = screen.buffer("bars", code, {
-    h = { move, -1 }, l = { move, 1 }, H = { move, -1, true }, L = { move, 1, true },
-    k = { choose, 1 }, j = { choose, 2 }, u = { undo }, p = { profile },
-    q = { close }, ["<Esc>"] = { close },
+    h = { move, -1 },
+    l = { move, 1 },
+    H = { move, -1, true },
+    L = { move, 1, true },
+    k = { choose, 1 },
+    j = { choose, 2 },
+    u = { undo },
+    p = { profile },
+    q = { close },
+    ["<Esc>"] = { close },
   })
   local name = text.printable(vim.fs.basename(vim.api.nvim_buf_get_name(code)))
-  local window = screen.open(buffer, vim.tbl_extend("force", place(HEIGHT), {
-    border = "rounded", title = " Ridgeline: " .. name .. " ",
-  }))
+  local window = screen.open(
+    buffer,
+    vim.tbl_extend("force", place(HEIGHT), {
+      border = "rounded",
+      title = " Ridgeline: " .. name .. " ",
+    })
+  )
   local bars = {
-    buffer = buffer, window = window, code = code, bar = 1, batches = {}, note = "", writing = false,
+    buffer = buffer,
+    window = window,
+    code = code,
+    bar = 1,
+    batches = {},
+    note = "",
+    writing = false,
     timer = assert(vim.uv.new_timer()),
   }
   view = bars

@@ -59,9 +59,11 @@ local function row_of(node, columns, summary)
     { node.childCount > 0 and "▸ " or "  ", "RidgelineDim" },
     text.fit(text.printable(name), columns.name),
     text.fit(text.timed(text.duration(node.timeMs), summary), -10) .. text.fit(text.share(node.share), -7) .. gap,
-    time, time_track,
+    time,
+    time_track,
     text.fit(text.bytes(node.peakBytes), -10) .. text.fit(text.share(node.peakShare), -7) .. gap,
-    memory, memory_track,
+    memory,
+    memory_track,
     { columns.place > 0 and "  " .. place_of(node) or "", "RidgelineDim" },
   }
 end
@@ -70,8 +72,12 @@ local function title_row(columns)
   local function figure(title, by, width) return text.fit(title .. (view.by == by and " ▾" or ""), -width) end
   local title = "MODULE OR OPERATION"
   local row = text.fit("  " .. (#title > columns.name and "MODULE" or title), columns.name + 2)
-    .. figure("TIME", "timeMs", 10) .. text.fit("SHARE", -7) .. (" "):rep(columns.bar)
-    .. figure("MEMORY", "peakBytes", 10) .. text.fit("SHARE", -7) .. (" "):rep(columns.bar)
+    .. figure("TIME", "timeMs", 10)
+    .. text.fit("SHARE", -7)
+    .. (" "):rep(columns.bar)
+    .. figure("MEMORY", "peakBytes", 10)
+    .. text.fit("SHARE", -7)
+    .. (" "):rep(columns.bar)
     .. (columns.place > 0 and "  CALLED AT" or "")
   return { { row, "RidgelineTitle" } }
 end
@@ -226,12 +232,26 @@ local function close() screen.close(view.window) end
 
 function M.open(code)
   local buffer = screen.buffer("breakdown", code, {
-    ["<CR>"] = { enter }, ["-"] = { up }, c = { enter_costliest }, s = { order }, q = { close },
-    gd = { jump, "location" }, gD = { jump, "definition" },
+    ["<CR>"] = { enter },
+    ["-"] = { up },
+    c = { enter_costliest },
+    s = { order },
+    q = { close },
+    gd = { jump, "location" },
+    gD = { jump, "definition" },
   })
   local here = vim.fn.win_findbuf(code)[1] or vim.api.nvim_get_current_win()
   local window = screen.open(buffer, { split = "below", win = -1, height = 16 })
-  view = { buffer = buffer, window = window, code = code, code_window = here, by = "timeMs", names = {}, first = 1, left = {} }
+  view = {
+    buffer = buffer,
+    window = window,
+    code = code,
+    code_window = here,
+    by = "timeMs",
+    names = {},
+    first = 1,
+    left = {},
+  }
   screen.follow(buffer, function()
     local summary = session.summary(code)
     if not view.shown or not summary then return end

@@ -134,7 +134,11 @@ function M.complete(typed, before)
     words = summary and vim.list_extend(vim.deepcopy(summary.code), summary.libraries) or {}
   elseif name then
     local complete = vim.split(arguments:sub(1, #arguments - #typed), "%s+", { trimempty = true })
-    words = vim.iter(ARGUMENTS[name] or {}):map(function(group) return open_words(group, complete) end):flatten():totable()
+    words = vim
+      .iter(ARGUMENTS[name] or {})
+      :map(function(group) return open_words(group, complete) end)
+      :flatten()
+      :totable()
   end
   words = vim.tbl_filter(function(word) return vim.startswith(word, typed) end, words)
   table.sort(words)

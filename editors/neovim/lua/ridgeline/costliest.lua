@@ -89,8 +89,10 @@ function M.open(code, kind, order)
       local place = row.location
       local in_file = place and vim.startswith(place.uri, "file:")
       items[i] = {
-        bufnr = in_file and vim.uri_to_bufnr(place.uri) or nil, lnum = in_file and place.line + 1 or nil,
-        text = shown[i], valid = in_file and 1 or 0,
+        bufnr = in_file and vim.uri_to_bufnr(place.uri) or nil,
+        lnum = in_file and place.line + 1 or nil,
+        text = shown[i],
+        valid = in_file and 1 or 0,
       }
     end
     vim.fn.setqflist({}, " ", { title = title_of(code, kind, order), items = items, quickfixtextfunc = entry_lines })

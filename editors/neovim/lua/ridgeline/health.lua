@@ -10,9 +10,13 @@ local function check_client(client)
   if not status then return vim.health.error("The server does not answer.", "See " .. vim.lsp.log.get_filename()) end
   vim.health.ok(("A server is running: version %s, %s."):format(status.version, status.processor))
   local target = status.target or { problem = "The file of this buffer cannot be profiled." }
-  if target.problem then return vim.health.error(target.problem, "setup{ settings = { python = … } } sets the interpreter.") end
+  if target.problem then
+    return vim.health.error(target.problem, "setup{ settings = { python = … } } sets the interpreter.")
+  end
   vim.health.ok(("%s would run with %s (%s)."):format(target.entry, target.interpreter, target.interpreterSource))
-  vim.health.info(target.trusted and "You have consented to running it." or "You will be asked for consent before it runs.")
+  vim.health.info(
+    target.trusted and "You have consented to running it." or "You will be asked for consent before it runs."
+  )
 end
 
 --- Whether it can be started, as far as is known.

@@ -6,8 +6,17 @@ local M = {}
 
 local namespace = vim.api.nvim_create_namespace("ridgeline.screen")
 local LINKS = {
-  Heat1 = "DiagnosticSignHint", Heat2 = "DiagnosticSignInfo", Heat3 = "DiagnosticSignWarn", Heat4 = "DiagnosticSignError",
-  Total = "NonText", Stale = "Comment", Figure = "Comment", Time = "Function", Memory = "String", Title = "Title", Dim = "Comment",
+  Heat1 = "DiagnosticSignHint",
+  Heat2 = "DiagnosticSignInfo",
+  Heat3 = "DiagnosticSignWarn",
+  Heat4 = "DiagnosticSignError",
+  Total = "NonText",
+  Stale = "Comment",
+  Figure = "Comment",
+  Time = "Function",
+  Memory = "String",
+  Title = "Title",
+  Dim = "Comment",
 }
 
 --- The groups, linked to standard ones where the user or the colour scheme has not set them.

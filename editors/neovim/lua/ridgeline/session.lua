@@ -50,9 +50,7 @@ function M.say(message, level, more)
 end
 
 --- window/showMessage.
-function M.server_message(message)
-  M.say(message.message, ({ "ERROR", "WARN", "INFO" })[message.type])
-end
+function M.server_message(message) M.say(message.message, ({ "ERROR", "WARN", "INFO" })[message.type]) end
 
 ---@return vim.lsp.Client?
 function M.client(buffer) return vim.lsp.get_clients({ name = "ridgeline", bufnr = buffer })[1] end
@@ -259,7 +257,11 @@ local function progressed(client, value)
   local is_typing = vim.api.nvim_get_mode().mode:sub(1, 1) == "c"
   if not is_typing and (progress[client] or last_line_is_progress) then
     vim.cmd.redraw()
-    vim.api.nvim_echo({ { text.cut(progress[client] and "ridgeline: " .. message or "", math.min(vim.v.echospace, 100)) } }, false, {})
+    vim.api.nvim_echo(
+      { { text.cut(progress[client] and "ridgeline: " .. message or "", math.min(vim.v.echospace, 100)) } },
+      false,
+      {}
+    )
     last_line_is_progress = progress[client] ~= nil
   end
   vim.cmd.redrawstatus({ bang = true })
@@ -354,9 +356,13 @@ function M.profile(buffer, code)
     local uri = M.uri(buffer)
     entries[uri] = entries[uri] or { uri = uri }
     entries[uri].reported = false
-    M.request(buffer, "ridgeline/profile", { textDocument = { uri = uri }, code = code }, show_profile, function(problem)
-      show_problem(uri, problem)
-    end)
+    M.request(
+      buffer,
+      "ridgeline/profile",
+      { textDocument = { uri = uri }, code = code },
+      show_profile,
+      function(problem) show_problem(uri, problem) end
+    )
   end)
 end
 
@@ -370,9 +376,13 @@ function M.run_script(buffer, ...)
     outputs[uri] = ""
     entries[uri] = entries[uri] or { uri = uri }
     entries[uri].reported = false
-    M.request(buffer, "ridgeline/run", { textDocument = { uri = uri }, arguments = arguments }, show_profile, function(problem)
-      show_problem(uri, problem)
-    end)
+    M.request(
+      buffer,
+      "ridgeline/run",
+      { textDocument = { uri = uri }, arguments = arguments },
+      show_profile,
+      function(problem) show_problem(uri, problem) end
+    )
   end)
 end
 
@@ -430,9 +440,12 @@ end
 --- was written last.
 function M.show_job(buffer, file)
   local function written(path) return vim.uv.fs_stat(path).mtime.sec end
-  local jobs = file and { vim.fn.fnamemodify(file, ":p") } or vim.fs.find(function(name) return vim.endswith(name, ".ridgeline-job") end, { type = "file", limit = 1000 })
+  local jobs = file and { vim.fn.fnamemodify(file, ":p") }
+    or vim.fs.find(function(name) return vim.endswith(name, ".ridgeline-job") end, { type = "file", limit = 1000 })
   table.sort(jobs, function(a, b) return written(a) > written(b) end)
-  if #jobs == 0 then return M.say("there is no .ridgeline-job below the working folder: `ridgeline profile --job` writes one.", "ERROR") end
+  if #jobs == 0 then
+    return M.say("there is no .ridgeline-job below the working folder: `ridgeline profile --job` writes one.", "ERROR")
+  end
   M.with_server(buffer, function()
     M.request(buffer, "workspace/executeCommand", {
       command = "ridgeline.openJob",
@@ -449,10 +462,15 @@ vim.lsp.commands["ridgeline.writeEntryPoint"] = function(_, context) M.init(cont
 function M.cancel(buffer)
   local entry = M.entry(buffer)
   local trying = entry and entry.trial and entry.trial.running
-  if not M.client(buffer) or not entry or not (entry.profiling or trying) then return M.say("nothing is being profiled here.") end
-  M.request(buffer, "workspace/executeCommand", { command = "ridgeline.cancel", arguments = { entry.uri } }, function()
-    M.say("cancelled.")
-  end)
+  if not M.client(buffer) or not entry or not (entry.profiling or trying) then
+    return M.say("nothing is being profiled here.")
+  end
+  M.request(
+    buffer,
+    "workspace/executeCommand",
+    { command = "ridgeline.cancel", arguments = { entry.uri } },
+    function() M.say("cancelled.") end
+  )
 end
 
 return M

@@ -11,7 +11,9 @@ local HEAT = { 0.05, 0.15, 0.3 } -- shares below which a line has the first, sec
 
 local function heat(share)
   local bucket = 1
-  while HEAT[bucket] and share >= HEAT[bucket] do bucket = bucket + 1 end
+  while HEAT[bucket] and share >= HEAT[bucket] do
+    bucket = bucket + 1
+  end
   return "RidgelineHeat" .. bucket
 end
 
@@ -22,13 +24,18 @@ function M.clear(buffer) vim.api.nvim_buf_clear_namespace(buffer, namespace, 0, 
 local function sign_of(time, memory, total)
   local is_costly = math.max(time, memory) >= options.threshold
   local first = is_costly and time or total
-  local glyphs = { first >= options.threshold and text.glyph(first) or " ", memory >= options.threshold and text.glyph(memory) or " " }
+  local glyphs = {
+    first >= options.threshold and text.glyph(first) or " ",
+    memory >= options.threshold and text.glyph(memory) or " ",
+  }
   return table.concat(glyphs), is_costly and heat(math.max(time, memory)) or "RidgelineTotal"
 end
 
 local function figures_of(line, time, total, summary)
   local figures = {}
-  if time >= 0.001 then figures[1] = text.share(time) .. " of the step, " .. text.timed(text.duration(line.timeMs), summary) end
+  if time >= 0.001 then
+    figures[1] = text.share(time) .. " of the step, " .. text.timed(text.duration(line.timeMs), summary)
+  end
   if total > 0 then figures[#figures + 1] = "total " .. text.share(total) .. " of the step" end
   if line.peakBytes > 0 then figures[#figures + 1] = text.bytes(line.peakBytes) end
   return table.concat(figures, " · ")
@@ -48,7 +55,8 @@ function M.show(buffer, costs, summary)
       mark.sign_text, mark.sign_hl_group = glyphs, costs.stale and "RidgelineStale" or group
     end
     if options.figures then
-      mark.virt_text = { { figures_of(line, time, total, summary) .. (costs.stale and " (stale)" or ""), "RidgelineFigure" } }
+      mark.virt_text =
+        { { figures_of(line, time, total, summary) .. (costs.stale and " (stale)" or ""), "RidgelineFigure" } }
     end
     local is_shown = total > 0 or math.max(time, memory) >= options.threshold
     if is_shown and line.line < vim.api.nvim_buf_line_count(buffer) then

@@ -31,14 +31,26 @@ local function columns_of(width, has_tried)
   local speed = has_tried and SPEED or SPEED + 1 -- with "try it"
   local speeds = has_tried and 2 * SPEED or speed
   local peak = width - 2 - speeds - PEAK >= LEAST_NAME and PEAK or 0
-  return { name = math.max(LEAST_NAME, math.min(MOST_NAME, width - 2 - speeds - peak)), speed = speed, tried = has_tried and SPEED or 0, peak = peak }
+  return {
+    name = math.max(LEAST_NAME, math.min(MOST_NAME, width - 2 - speeds - peak)),
+    speed = speed,
+    tried = has_tried and SPEED or 0,
+    peak = peak,
+  }
 end
 
 local function row_of(change, columns)
-  local function cell(value, width) return width > 0 and text.fit(value == "" and "–" or text.printable(value), width) or "" end
+  local function cell(value, width)
+    return width > 0 and text.fit(value == "" and "–" or text.printable(value), width) or ""
+  end
   return {
-    "  ", { text.fit(text.printable(change.title), columns.name - 2) .. "  ", "RidgelineTitle" },
-    { cell(columns.tried > 0 and change.predictedText:gsub(": try it", "") or change.predictedText, columns.speed), "RidgelineTime" }, { cell(change.triedText, columns.tried), "RidgelineTime" },
+    "  ",
+    { text.fit(text.printable(change.title), columns.name - 2) .. "  ", "RidgelineTitle" },
+    {
+      cell(columns.tried > 0 and change.predictedText:gsub(": try it", "") or change.predictedText, columns.speed),
+      "RidgelineTime",
+    },
+    { cell(change.triedText, columns.tried), "RidgelineTime" },
     { cell(change.peakText, columns.peak), "RidgelineMemory" },
   }
 end
@@ -59,7 +71,8 @@ end
 local function age_note()
   local summary = session.summary(view.code)
   if not view.answer or not summary then return nil end
-  return (summary.stale or summary.profileId ~= view.profile) and "of the step before the last change: r asks again" or nil
+  return (summary.stale or summary.profileId ~= view.profile) and "of the step before the last change: r asks again"
+    or nil
 end
 
 local function doing()
@@ -81,7 +94,10 @@ local function render()
   end
   local name = vim.fs.basename(vim.uri_to_fname(document().uri))
   local age, what = age_note(), doing()
-  add({ { "What if: " .. text.printable(name), "RidgelineTitle" }, { age and "   (" .. age .. ")" or "", "RidgelineStale" } })
+  add({
+    { "What if: " .. text.printable(name), "RidgelineTitle" },
+    { age and "   (" .. age .. ")" or "", "RidgelineStale" },
+  })
   add({ { text.row(KEYS, "·"), "RidgelineDim" } })
   if what then add({ { what, "RidgelineStale" } }) end
   local offer = view.answer and not age and view.answer.tryText or ""
@@ -104,8 +120,11 @@ local function render()
       others[#others + 1] = change
     else
       if is_first then
-        local titles = "  " .. text.fit("CHANGE", columns.name) .. text.fit("PREDICTED SPEED-UP", columns.speed)
-          .. (has_tried and text.fit("TRIED SPEED-UP", SPEED) or "") .. (columns.peak > 0 and "PEAK MEMORY" or "")
+        local titles = "  "
+          .. text.fit("CHANGE", columns.name)
+          .. text.fit("PREDICTED SPEED-UP", columns.speed)
+          .. (has_tried and text.fit("TRIED SPEED-UP", SPEED) or "")
+          .. (columns.peak > 0 and "PEAK MEMORY" or "")
         rows[#rows + 1] = { { titles, "RidgelineDim" } }
         is_first = false
       end
@@ -167,7 +186,10 @@ end
 local function show_part(part)
   view.first = view.first or {}
   for _, row in ipairs(part.changes) do
-    view.first = vim.iter(view.first):filter(function(other) return not vim.deep_equal(other.change, row.change) end):totable()
+    view.first = vim
+      .iter(view.first)
+      :filter(function(other) return not vim.deep_equal(other.change, row.change) end)
+      :totable()
     table.insert(view.first, row)
   end
   render()
@@ -183,7 +205,11 @@ local function ask_all()
       one.profile = session.summary(one.code).profileId
       render()
       local chosen = one.rows[vim.api.nvim_win_get_cursor(one.window)[1]] -- by keys, while the profile was on its way
-      local row = first and not chosen and vim.iter(ipairs(vim.api.nvim_buf_get_lines(one.buffer, 0, -1, false))):find(function(i) return one.rows[i] end)
+      local row = first
+        and not chosen
+        and vim
+          .iter(ipairs(vim.api.nvim_buf_get_lines(one.buffer, 0, -1, false)))
+          :find(function(i) return one.rows[i] end)
       if row then vim.api.nvim_win_set_cursor(one.window, { row, 0 }) end
     end)
   end, show_part)
@@ -213,13 +239,21 @@ end
 
 --- Tries what was not tried, one after the other, what takes long last; x ends it.
 local function try_all()
-  local left = vim.iter(view.answer and view.answer.changes or {}):filter(function(change)
-    return change.applies and change.triedText == "" and change.notTried == ""
-  end):totable()
+  local left = vim
+    .iter(view.answer and view.answer.changes or {})
+    :filter(function(change) return change.applies and change.triedText == "" and change.notTried == "" end)
+    :totable()
   if #left == 0 then return session.say("nothing is left to try.") end
   local quick = vim.iter(left):find(function(change) return not vim.list_contains(change.change, "compile") end)
   try_change(quick or left[1], function()
-    if vim.iter(view.answer.changes):any(function(change) return change.applies and change.triedText == "" and change.notTried == "" end) and not age_note() then try_all() end
+    if
+      vim
+        .iter(view.answer.changes)
+        :any(function(change) return change.applies and change.triedText == "" and change.notTried == "" end)
+      and not age_note()
+    then
+      try_all()
+    end
   end)
 end
 
@@ -232,11 +266,16 @@ local function apply()
   end
   local uri = session.uri(one.code)
   vim.fn.bufload(vim.uri_to_bufnr(uri))
-  session.request(one.code, "ridgeline/changeEdit", { textDocument = { uri = uri }, change = change.change }, function(made)
-    if made.edit == vim.NIL or not made.edit then return session.say(made.noEditReason, "WARN") end
-    vim.lsp.util.apply_workspace_edit(made.edit, session.client(one.code).offset_encoding)
-    session.say("written: " .. change.title .. ". u in the code undoes it.")
-  end)
+  session.request(
+    one.code,
+    "ridgeline/changeEdit",
+    { textDocument = { uri = uri }, change = change.change },
+    function(made)
+      if made.edit == vim.NIL or not made.edit then return session.say(made.noEditReason, "WARN") end
+      vim.lsp.util.apply_workspace_edit(made.edit, session.client(one.code).offset_encoding)
+      session.say("written: " .. change.title .. ". u in the code undoes it.")
+    end
+  )
 end
 
 local function cancel()
@@ -256,7 +295,8 @@ end
 local function close() screen.close(view.window) end
 
 function M.open(code)
-  local keys = { t = { try }, T = { try_all }, a = { apply }, r = { ask_all }, w = { warn }, x = { cancel }, q = { close } }
+  local keys =
+    { t = { try }, T = { try_all }, a = { apply }, r = { ask_all }, w = { warn }, x = { cancel }, q = { close } }
   local buffer = screen.buffer("what-if", code, keys)
   local window = screen.open(buffer, { split = "below", win = -1, height = 16 })
   view = { buffer = buffer, window = window, code = code, note = "", warns = false, rows = {} }

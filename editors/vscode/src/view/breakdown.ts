@@ -20,8 +20,22 @@ interface Aspect {
 }
 
 const aspects: Aspect[] = [
-  { kind: 'time', title: 'Run time', whole: 'step', value: (node) => node.timeMs ?? 0, text: (node, mark) => timed(node.timeMs, mark), part: (node) => node.share },
-  { kind: 'memory', title: 'Memory at the peak', whole: 'peak', value: (node) => node.peakBytes, text: (node) => bytes(node.peakBytes), part: (node) => node.peakShare },
+  {
+    kind: 'time',
+    title: 'Run time',
+    whole: 'step',
+    value: (node) => node.timeMs ?? 0,
+    text: (node, mark) => timed(node.timeMs, mark),
+    part: (node) => node.share,
+  },
+  {
+    kind: 'memory',
+    title: 'Memory at the peak',
+    whole: 'peak',
+    value: (node) => node.peakBytes,
+    text: (node) => bytes(node.peakBytes),
+    part: (node) => node.peakShare,
+  },
 ];
 
 /** Parts below this share of the whole are not shown. */
@@ -57,11 +71,19 @@ export class BreakdownPanel {
     const isBack = left !== node.node && (node.node === '' || left.startsWith(`${node.node}.`));
     const page = document.documentElement;
     this.scrolled.set(left, page.scrollTop);
-    const focused = this.wanted === node.node ? 'time' : this.element.contains(document.activeElement) ? document.activeElement?.closest('[data-kind]')?.getAttribute('data-kind') ?? 'time' : null;
+    const focused =
+      this.wanted === node.node
+        ? 'time'
+        : this.element.contains(document.activeElement)
+          ? (document.activeElement?.closest('[data-kind]')?.getAttribute('data-kind') ?? 'time')
+          : null;
     this.wanted = null;
     // A part has the same colour in both bars.
     const order = [...node.children].sort((a, b) => (b.timeMs ?? 0) - (a.timeMs ?? 0)).map((child) => child.node);
-    this.element.replaceChildren(this.crumbs(node, path), h('div.aspects', {}, ...aspects.map((aspect) => this.aspect(aspect, node, order))));
+    this.element.replaceChildren(
+      this.crumbs(node, path),
+      h('div.aspects', {}, ...aspects.map((aspect) => this.aspect(aspect, node, order))),
+    );
     if (focused !== null) {
       const rows = [...this.element.querySelectorAll<HTMLElement>(`[data-kind="${focused}"] .row`)];
       const cameFrom = rows.find((row) => left === row.dataset.node || left.startsWith(`${row.dataset.node}.`));
@@ -81,13 +103,27 @@ export class BreakdownPanel {
   private crumbs(node: Breakdown, path: { node: string; name: string }[]): HTMLElement {
     const top = node.parent === null;
     const items = path.map(({ node: id, name }, i) =>
-      h('li', {}, i === path.length - 1
-        ? h('span', { 'aria-current': 'location' }, name || 'iteration')
-        : button('button.link', name || 'iteration', () => this.events.explore(id))));
-    return h('nav.crumbs', { 'aria-label': 'Explored module' },
-      button('button.tool', '← Back', () => this.events.explore(node.parent ?? ''), { disabled: top, title: 'One level up (Backspace)' }),
-      button('button.tool', '⤒ Top', () => this.events.explore(''), { disabled: top, title: 'The whole iteration (Home)' }),
-      h('ol', {}, ...items));
+      h(
+        'li',
+        {},
+        i === path.length - 1
+          ? h('span', { 'aria-current': 'location' }, name || 'iteration')
+          : button('button.link', name || 'iteration', () => this.events.explore(id)),
+      ),
+    );
+    return h(
+      'nav.crumbs',
+      { 'aria-label': 'Explored module' },
+      button('button.tool', '← Back', () => this.events.explore(node.parent ?? ''), {
+        disabled: top,
+        title: 'One level up (Backspace)',
+      }),
+      button('button.tool', '⤒ Top', () => this.events.explore(''), {
+        disabled: top,
+        title: 'The whole iteration (Home)',
+      }),
+      h('ol', {}, ...items),
+    );
   }
 
   private aspect(aspect: Aspect, node: Breakdown, order: string[]): HTMLElement {
@@ -100,7 +136,9 @@ export class BreakdownPanel {
     let left = 0;
     for (const child of children) {
       const width = aspect.value(child) / whole;
-      const segment = h(`div.segment.${colour(child)}`, { title: `${child.name}  ${share(aspect.part(child))} of the ${aspect.whole}  ${aspect.text(child, this.mark)}` });
+      const segment = h(`div.segment.${colour(child)}`, {
+        title: `${child.name}  ${share(aspect.part(child))} of the ${aspect.whole}  ${aspect.text(child, this.mark)}`,
+      });
       place(segment, left, width);
       if (width > 0.18) segment.append(child.name);
       this.listen(segment, child);
@@ -108,11 +146,27 @@ export class BreakdownPanel {
       left += width;
     }
     if (children.length === 0) bar.append(h('div.nothing', {}, node.childCount === 0 ? 'no parts' : 'nothing'));
-    return h(`div.aspect.${aspect.kind}`, { 'data-kind': aspect.kind },
-      h('div.head', {}, h('h2', {}, aspect.title), h('span.figure', {}, `${aspect.text(node, this.mark)}${node.parent === null ? '' : ` · ${share(aspect.part(node))} of the ${aspect.whole}`}`)),
+    return h(
+      `div.aspect.${aspect.kind}`,
+      { 'data-kind': aspect.kind },
+      h(
+        'div.head',
+        {},
+        h('h2', {}, aspect.title),
+        h(
+          'span.figure',
+          {},
+          `${aspect.text(node, this.mark)}${node.parent === null ? '' : ` · ${share(aspect.part(node))} of the ${aspect.whole}`}`,
+        ),
+      ),
       this.path(aspect, node),
       bar,
-      h('ul.rows', { 'aria-label': aspect.title }, ...children.map((child) => this.row(aspect, child, whole, colour(child)))));
+      h(
+        'ul.rows',
+        { 'aria-label': aspect.title },
+        ...children.map((child) => this.row(aspect, child, whole, colour(child))),
+      ),
+    );
   }
 
   /** From the node down, always into the costliest part. The last one has no parts: its button leads to the part that it is in. */
@@ -123,11 +177,18 @@ export class BreakdownPanel {
       const shown = i < path.length - 1 ? id : (path.at(-2)?.node ?? node.node);
       return h('li', {}, shown === node.node ? name : button('button.link', name, () => this.events.explore(shown)));
     });
-    return h('div.path', {}, h('span.label', {}, 'Costliest: '), h('ol', { 'aria-label': `${title}: the costliest part, and its costliest part` }, ...steps));
+    return h(
+      'div.path',
+      {},
+      h('span.label', {}, 'Costliest: '),
+      h('ol', { 'aria-label': `${title}: the costliest part, and its costliest part` }, ...steps),
+    );
   }
 
   private row(aspect: Aspect, child: BreakdownNode, whole: number, colour: string): HTMLElement {
-    const can = [child.childCount > 0 ? 'Enter drills in' : '', child.location === null ? '' : 'Space opens the code'].filter(Boolean).join(', ');
+    const can = [child.childCount > 0 ? 'Enter drills in' : '', child.location === null ? '' : 'Space opens the code']
+      .filter(Boolean)
+      .join(', ');
     const calls = child.calls > 1 ? `, ${child.calls} calls` : '';
     const label = `${child.name}, ${child.type}${calls}, ${share(aspect.part(child))} of the ${aspect.whole}, ${aspect.text(child, this.mark)}. ${can}`;
     const meter = h(`div.meter.${colour}`);
@@ -139,14 +200,17 @@ export class BreakdownPanel {
       this.clicked = null;
       this.drill(child);
     });
-    const row = h('button.row', { type: 'button', 'data-node': child.node, 'aria-label': label, title: label },
+    const row = h(
+      'button.row',
+      { type: 'button', 'data-node': child.node, 'aria-label': label, title: label },
       h(`span.key.${colour}`),
       h('span.name', {}, child.name),
       h('span.type', {}, child.type === child.name ? '' : child.type),
       more,
       h('span.share', {}, share(aspect.part(child))),
       h('span.figure', {}, aspect.text(child, this.mark)),
-      meter);
+      meter,
+    );
     this.listen(row, child);
     row.addEventListener('keydown', (event) => {
       if (event.key === 'Enter' || event.key === 'ArrowRight') {

@@ -36,19 +36,40 @@ export function charts(summary: Summary, preview: Batch | null, curve: Curve | n
   const measured = summary.measured.filter(({ timeMs }) => timeMs !== null);
   const plots: Plot[] = [
     {
-      kind: 'time', title: 'samples/s', format: rate, unit: () => ({ size: 1, name: '' }),
+      kind: 'time',
+      title: 'samples/s',
+      format: rate,
+      unit: () => ({ size: 1, name: '' }),
       measured: measured.map(({ batchSize, timeMs }) => [batchSize, (1000 * batchSize) / (timeMs ?? 1)]),
       predicted: points.map(({ batchSize, samplesPerSecond }) => [batchSize, samplesPerSecond]),
-      now: preview === null ? summary.samplesPerSecond : (preview.measured?.samplesPerSecond ?? preview.samplesPerSecond?.value ?? null),
-      nowText: preview === null ? about(summary) + rate(summary.samplesPerSecond) : preview.measured !== null ? rate(preview.measured.samplesPerSecond) : estimated(preview.samplesPerSecond, rate),
+      now:
+        preview === null
+          ? summary.samplesPerSecond
+          : (preview.measured?.samplesPerSecond ?? preview.samplesPerSecond?.value ?? null),
+      nowText:
+        preview === null
+          ? about(summary) + rate(summary.samplesPerSecond)
+          : preview.measured !== null
+            ? rate(preview.measured.samplesPerSecond)
+            : estimated(preview.samplesPerSecond, rate),
       limit: null,
     },
     {
-      kind: 'memory', title: 'peak memory', format: bytes, unit: unitOfBytes,
-      measured: summary.measured.flatMap(({ batchSize, peakBytes }): [number, number][] => (peakBytes === null ? [] : [[batchSize, peakBytes]])),
+      kind: 'memory',
+      title: 'peak memory',
+      format: bytes,
+      unit: unitOfBytes,
+      measured: summary.measured.flatMap(({ batchSize, peakBytes }): [number, number][] =>
+        peakBytes === null ? [] : [[batchSize, peakBytes]],
+      ),
       predicted: points.map(({ batchSize, peakBytes }) => [batchSize, peakBytes]),
       now: preview === null ? summary.peakBytes : (preview.measured?.peakBytes ?? preview.peakBytes?.value ?? null),
-      nowText: preview === null ? bytes(summary.peakBytes) : preview.measured !== null ? bytes(preview.measured.peakBytes) : estimated(preview.peakBytes, bytes),
+      nowText:
+        preview === null
+          ? bytes(summary.peakBytes)
+          : preview.measured !== null
+            ? bytes(preview.measured.peakBytes)
+            : estimated(preview.peakBytes, bytes),
       limit: { value: summary.capacityBytes, name: 'capacity' },
     },
   ];
@@ -57,13 +78,23 @@ export function charts(summary: Summary, preview: Batch | null, curve: Curve | n
     high < end ? 'Shaded: beyond what was measured.' : '',
     fits === null ? '' : showsLimit ? '' : `The largest that fits, ${fits}, is beyond the chart.`,
   ];
-  return h('figure', {},
+  return h(
+    'figure',
+    {},
     h('div.charts', {}, ...plots.map((plot) => chart(plot, { now, end, high, fits: showsLimit ? fits : null, width }))),
-    h('figcaption', {}, notes.filter(Boolean).join(' ')));
+    h('figcaption', {}, notes.filter(Boolean).join(' ')),
+  );
 }
 
-function chart(plot: Plot, { now, end, high, fits, width }: { now: number; end: number; high: number; fits: number | null; width: number }): HTMLElement {
-  const values = [...plot.measured.map(([, value]) => value), ...plot.predicted.flatMap(([, range]) => (range === null ? [] : [range.value])), plot.now ?? 0];
+function chart(
+  plot: Plot,
+  { now, end, high, fits, width }: { now: number; end: number; high: number; fits: number | null; width: number },
+): HTMLElement {
+  const values = [
+    ...plot.measured.map(([, value]) => value),
+    ...plot.predicted.flatMap(([, range]) => (range === null ? [] : [range.value])),
+    plot.now ?? 0,
+  ];
   const greatest = Math.max(...values, 1e-9);
   const upper = Math.max(...plot.predicted.map(([, range]) => range?.high ?? 0), 0);
   const most = 1.1 * Math.max(greatest, Math.min(upper, mostOfInterval * greatest)); // a wide interval leaves room for the figures
@@ -74,19 +105,33 @@ function chart(plot: Plot, { now, end, high, fits, width }: { now: number; end: 
   const x = (batchSize: number) => left + ((width - left - margin.right) * batchSize) / end;
   const y = (value: number) => floor - (floor - margin.top) * Math.min(1, Math.max(0, value / most));
   const point = (batchSize: number, value: number) => `${x(batchSize).toFixed(1)} ${y(value).toFixed(1)}`;
-  const svg = h('svg.chart', { width, height, viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': spoken(plot) });
-  if (high < end) svg.append(h('rect.beyond', { x: x(high), y: margin.top, width: x(end) - x(high), height: floor - margin.top }));
+  const svg = h('svg.chart', {
+    width,
+    height,
+    viewBox: `0 0 ${width} ${height}`,
+    role: 'img',
+    'aria-label': spoken(plot),
+  });
+  if (high < end)
+    svg.append(h('rect.beyond', { x: x(high), y: margin.top, width: x(end) - x(high), height: floor - margin.top }));
   for (const tick of valueTicks) {
     const at = y(tick * unit.size);
-    svg.append(h('line.grid', { x1: left, x2: width - margin.right, y1: at, y2: at }), h('text.tick', { x: left - 4, y: at + 3.5, 'text-anchor': 'end' }, tickText(tick)));
+    svg.append(
+      h('line.grid', { x1: left, x2: width - margin.right, y1: at, y2: at }),
+      h('text.tick', { x: left - 4, y: at + 3.5, 'text-anchor': 'end' }, tickText(tick)),
+    );
   }
   for (const tick of ticks(end, Math.max(2, Math.floor((width - left) / 55)))) {
-    svg.append(h('line.axis', { x1: x(tick), x2: x(tick), y1: floor, y2: floor + 3 }), h('text.tick', { x: x(tick), y: floor + 13, 'text-anchor': 'middle' }, tickText(tick)));
+    svg.append(
+      h('line.axis', { x1: x(tick), x2: x(tick), y1: floor, y2: floor + 3 }),
+      h('text.tick', { x: x(tick), y: floor + 13, 'text-anchor': 'middle' }, tickText(tick)),
+    );
   }
   svg.append(
     h('line.axis', { x1: left, x2: width - margin.right, y1: floor, y2: floor }),
     h('line.axis', { x1: left, x2: left, y1: margin.top, y2: floor }),
-    h('text.tick', { x: (left + width - margin.right) / 2, y: height - 4, 'text-anchor': 'middle' }, 'batch size'));
+    h('text.tick', { x: (left + width - margin.right) / 2, y: height - 4, 'text-anchor': 'middle' }, 'batch size'),
+  );
   // An interval without an upper bound reaches the top.
   for (const part of runs(plot.predicted, ([, range]) => hasInterval(range))) {
     const upper = part.map(([batchSize, range]) => point(batchSize, range?.high ?? most));
@@ -94,27 +139,49 @@ function chart(plot: Plot, { now, end, high, fits, width }: { now: number; end: 
     svg.append(h(`path.band.${plot.kind}`, { d: `M${[...upper, ...lower].join('L')}Z` }));
   }
   for (const part of runs(plot.predicted, ([, range]) => range !== null)) {
-    svg.append(h(`path.model.${plot.kind}`, { d: `M${part.map(([batchSize, range]) => point(batchSize, range?.value ?? 0)).join('L')}` }));
+    svg.append(
+      h(`path.model.${plot.kind}`, {
+        d: `M${part.map(([batchSize, range]) => point(batchSize, range?.value ?? 0)).join('L')}`,
+      }),
+    );
   }
   if (plot.limit !== null && plot.limit.value <= most) {
-    svg.append(h('line.limit', { x1: left, x2: width - margin.right, y1: y(plot.limit.value), y2: y(plot.limit.value) }),
-      h('text.mark', { x: left + 4, y: y(plot.limit.value) + 11 }, plot.limit.name));
+    svg.append(
+      h('line.limit', { x1: left, x2: width - margin.right, y1: y(plot.limit.value), y2: y(plot.limit.value) }),
+      h('text.mark', { x: left + 4, y: y(plot.limit.value) + 11 }, plot.limit.name),
+    );
   }
   if (fits !== null) {
     const text = `fits: ${fits}`;
     const isLeft = x(fits) - left > digit * text.length;
-    svg.append(h('line.limit', { x1: x(fits), x2: x(fits), y1: margin.top, y2: floor }),
-      h('text.mark', { x: x(fits) + (isLeft ? -4 : 4), y: floor - 5, 'text-anchor': isLeft ? 'end' : 'start' }, text));
+    svg.append(
+      h('line.limit', { x1: x(fits), x2: x(fits), y1: margin.top, y2: floor }),
+      h('text.mark', { x: x(fits) + (isLeft ? -4 : 4), y: floor - 5, 'text-anchor': isLeft ? 'end' : 'start' }, text),
+    );
   }
   svg.append(h('line.now', { x1: x(now), x2: x(now), y1: margin.top, y2: floor }));
   for (const [batchSize, value] of plot.measured) {
-    svg.append(h(`circle.point.${plot.kind}`, { cx: x(batchSize), cy: y(value), r: 3 }, h('title', {}, `batch size ${batchSize}: ${plot.format(value)}, measured`)));
+    svg.append(
+      h(
+        `circle.point.${plot.kind}`,
+        { cx: x(batchSize), cy: y(value), r: 3 },
+        h('title', {}, `batch size ${batchSize}: ${plot.format(value)}, measured`),
+      ),
+    );
   }
   if (plot.now !== null) svg.append(h('circle.current', { cx: x(now), cy: y(plot.now), r: 4.5 }));
   const name = unit.name === '' ? plot.title : `${plot.title} (${unit.name})`;
-  return h('div', {},
-    h('div.head', {}, h('span', {}, h(`span.key.${plot.kind}`), ` ${name}`), h('span.figure', {}, `${plot.nowText} at ${now}`)),
-    svg);
+  return h(
+    'div',
+    {},
+    h(
+      'div.head',
+      {},
+      h('span', {}, h(`span.key.${plot.kind}`), ` ${name}`),
+      h('span.figure', {}, `${plot.nowText} at ${now}`),
+    ),
+    svg,
+  );
 }
 
 function hasInterval(range: Range | null): boolean {

@@ -14,9 +14,27 @@ type List = 'lines' | 'operations' | 'moduleTypes';
 type Order = 'name' | 'change' | 'time' | 'memory';
 
 const lists: { list: List; title: string; column: string; one: string; note: string }[] = [
-  { list: 'lines', title: 'Lines', column: 'Line', one: 'line', note: 'Each line without the lines that it calls. Together they add up to the step.' },
-  { list: 'operations', title: 'Operations', column: 'Operation', one: 'operation', note: 'All calls of an operation, with the place of the costliest. Together they add up to the step.' },
-  { list: 'moduleTypes', title: 'Module types', column: 'Class', one: 'module type', note: 'All modules of a class, with what is inside them. They overlap, and do not add up.' },
+  {
+    list: 'lines',
+    title: 'Lines',
+    column: 'Line',
+    one: 'line',
+    note: 'Each line without the lines that it calls. Together they add up to the step.',
+  },
+  {
+    list: 'operations',
+    title: 'Operations',
+    column: 'Operation',
+    one: 'operation',
+    note: 'All calls of an operation, with the place of the costliest. Together they add up to the step.',
+  },
+  {
+    list: 'moduleTypes',
+    title: 'Module types',
+    column: 'Class',
+    one: 'module type',
+    note: 'All modules of a class, with what is inside them. They overlap, and do not add up.',
+  },
 ];
 const firstRows = 12;
 /** A longer list ends, at this length, with a row for all that it leaves out: it stays last. */
@@ -24,10 +42,25 @@ const mostRows = 1000;
 
 export class CostliestPanel {
   private readonly note = h('small');
-  private readonly filter = h('input.filter', { type: 'search', placeholder: 'Filter', title: 'By name and file', 'aria-label': 'Filter the costliest by name and file', spellcheck: 'false' }) as HTMLInputElement;
+  private readonly filter = h('input.filter', {
+    type: 'search',
+    placeholder: 'Filter',
+    title: 'By name and file',
+    'aria-label': 'Filter the costliest by name and file',
+    spellcheck: 'false',
+  }) as HTMLInputElement;
   private readonly table = h('div.costs', { role: 'grid' });
   private readonly foot = h('div.buttons');
-  readonly element = h('section.costliest', { 'aria-label': 'Costliest' }, h('div.head', {}, h('h2', {}, 'Costliest')), this.choices(), this.note, this.filter, this.table, this.foot);
+  readonly element = h(
+    'section.costliest',
+    { 'aria-label': 'Costliest' },
+    h('div.head', {}, h('h2', {}, 'Costliest')),
+    this.choices(),
+    this.note,
+    this.filter,
+    this.table,
+    this.foot,
+  );
   private costs: Costs | null = null;
   private list: List = 'lines';
   private order: Order = 'time';
@@ -55,20 +88,25 @@ export class CostliestPanel {
   }
 
   private choices(): HTMLElement {
-    return h('div.choices', { role: 'radiogroup', 'aria-label': 'Costliest' }, ...lists.map(({ list, title, note }) => {
-      const input = h('input', { type: 'radio', name: 'costliest', checked: list === 'lines' });
-      input.addEventListener('change', () => {
-        this.list = list;
-        this.render();
-      });
-      return h('label', { title: note }, input, title);
-    }));
+    return h(
+      'div.choices',
+      { role: 'radiogroup', 'aria-label': 'Costliest' },
+      ...lists.map(({ list, title, note }) => {
+        const input = h('input', { type: 'radio', name: 'costliest', checked: list === 'lines' });
+        input.addEventListener('change', () => {
+          this.list = list;
+          this.render();
+        });
+        return h('label', { title: note }, input, title);
+      }),
+    );
   }
 
   private render(): void {
     if (this.costs === null) return;
     const focused = this.rows().indexOf(document.activeElement as HTMLElement);
-    const sorted = (document.activeElement as HTMLElement | null)?.closest<HTMLElement>('.costs [data-order]')?.dataset.order;
+    const sorted = (document.activeElement as HTMLElement | null)?.closest<HTMLElement>('.costs [data-order]')?.dataset
+      .order;
     const { title, column, one, note } = lists.find(({ list }) => list === this.list)!;
     const hasChanges = this.costs[this.list].some(({ change }) => change !== null);
     if (!hasChanges && this.order === 'change') this.order = 'time';
@@ -78,13 +116,22 @@ export class CostliestPanel {
     this.table.setAttribute('aria-label', title);
     this.table.classList.toggle('changed', hasChanges);
     this.table.replaceChildren(this.header(column, hasChanges), ...shown.map((cost) => this.row(cost, hasChanges)));
-    this.foot.replaceChildren(...(found.length === 0 ? [h('span.nothing', {}, `No ${one} matches.`)]
-      : found.length <= firstRows ? []
-      : [button('button.link', this.showsAll ? `Show the first ${firstRows}` : `Show all ${found.length}`, () => this.toggleAll())]));
+    this.foot.replaceChildren(
+      ...(found.length === 0
+        ? [h('span.nothing', {}, `No ${one} matches.`)]
+        : found.length <= firstRows
+          ? []
+          : [
+              button('button.link', this.showsAll ? `Show the first ${firstRows}` : `Show all ${found.length}`, () =>
+                this.toggleAll(),
+              ),
+            ]),
+    );
     const rows = this.rows();
     this.stopAt(rows[Math.max(0, focused)]);
     if (focused >= 0) (rows[focused] ?? rows.at(-1))?.focus({ preventScroll: true });
-    if (sorted !== undefined) this.table.querySelector<HTMLElement>(`[data-order="${sorted}"]`)?.focus({ preventScroll: true });
+    if (sorted !== undefined)
+      this.table.querySelector<HTMLElement>(`[data-order="${sorted}"]`)?.focus({ preventScroll: true });
   }
 
   private sorted(costs: Cost[]): Cost[] {
@@ -100,16 +147,29 @@ export class CostliestPanel {
       const isSorted = order === this.order;
       const sort = button('button.sort', label, () => this.sortBy(order), { 'data-order': order });
       sort.append(h('span', { 'aria-hidden': true }, isSorted ? (isDescending ? ' ▾' : ' ▴') : ''));
-      return h(`div.${order}`, { role: 'columnheader', 'aria-sort': isSorted ? (isDescending ? 'descending' : 'ascending') : 'none' }, sort);
+      return h(
+        `div.${order}`,
+        { role: 'columnheader', 'aria-sort': isSorted ? (isDescending ? 'descending' : 'ascending') : 'none' },
+        sort,
+      );
     };
-    return h('div.titles', { role: 'row' }, cell('name', column), h('div.calls', { role: 'columnheader' }, 'Calls'), hasChanges ? cell('change', 'Change') : null, cell('time', 'Time'), cell('memory', 'Memory'));
+    return h(
+      'div.titles',
+      { role: 'row' },
+      cell('name', column),
+      h('div.calls', { role: 'columnheader' }, 'Calls'),
+      hasChanges ? cell('change', 'Change') : null,
+      cell('time', 'Time'),
+      cell('memory', 'Memory'),
+    );
   }
 
   /** `hasChanges`: some line differs from the profile before, and there is a column for it. */
   private row(cost: Cost, hasChanges: boolean): HTMLElement {
     const { name, calls, location, node, change } = cost;
     const where = location === null ? '' : `${cost.file ?? ''}:${location.line + 1}`;
-    const cell = (kind: string, ...children: (Node | string | null)[]) => h(`div.${kind}`, { role: 'gridcell' }, ...children);
+    const cell = (kind: string, ...children: (Node | string | null)[]) =>
+      h(`div.${kind}`, { role: 'gridcell' }, ...children);
     const isMemory = this.order === 'memory';
     const meter = h(`div.meter.${isMemory ? 'memory' : 'time'}`);
     place(meter, 0, (isMemory ? cost.peakShare : cost.share) ?? 0);
@@ -118,14 +178,32 @@ export class CostliestPanel {
       event.stopPropagation();
       this.explore(cost);
     });
-    const can = [node === null ? '' : 'Enter shows it in the breakdown', location === null ? '' : `Space opens ${where}`].filter(Boolean).join(', ');
-    const row = h('div.row', { role: 'row', tabindex: can === '' ? null : -1, title: [name, can].filter(Boolean).join('\n') },
-      cell('name', h(this.list === 'lines' && location !== null ? 'code' : 'span', {}, name || where), name === '' || where === '' ? null : h('span.where', {}, where.split('/').at(-1) ?? ''), more),
+    const can = [
+      node === null ? '' : 'Enter shows it in the breakdown',
+      location === null ? '' : `Space opens ${where}`,
+    ]
+      .filter(Boolean)
+      .join(', ');
+    const row = h(
+      'div.row',
+      { role: 'row', tabindex: can === '' ? null : -1, title: [name, can].filter(Boolean).join('\n') },
+      cell(
+        'name',
+        h(this.list === 'lines' && location !== null ? 'code' : 'span', {}, name || where),
+        name === '' || where === '' ? null : h('span.where', {}, where.split('/').at(-1) ?? ''),
+        more,
+      ),
       cell('calls', ...(calls === null ? [] : [String(calls), h('span.unit', {}, calls === 1 ? ' call' : ' calls')])),
-      hasChanges ? cell(`change${change === null ? '' : change.part > 0 ? '.slower' : '.faster'}`, change === null ? null : h('span', { title: change.explanation }, change.label)) : null,
+      hasChanges
+        ? cell(
+            `change${change === null ? '' : change.part > 0 ? '.slower' : '.faster'}`,
+            change === null ? null : h('span', { title: change.explanation }, change.label),
+          )
+        : null,
       cell('time', h('span.share', {}, share(cost.share)), h('span.figure', {}, timed(cost.timeMs, this.mark))),
       cell('memory', h('span.figure', {}, bytes(cost.peakBytes))),
-      meter);
+      meter,
+    );
     row.addEventListener('pointerenter', () => this.events.highlight(location));
     row.addEventListener('focus', () => this.events.highlight(location));
     row.addEventListener('blur', () => this.events.highlight(null));
@@ -190,5 +268,8 @@ const ascending: Record<Order, (a: Cost, b: Cost) => number> = {
 /** Each word of the filter is in the name or in the place. */
 function matches({ name, file, location }: Cost, filter: string): boolean {
   const text = `${name} ${file ?? ''}${location === null ? '' : `:${location.line + 1}`}`.toLowerCase();
-  return filter.toLowerCase().split(/\s+/).every((word) => text.includes(word));
+  return filter
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
 }

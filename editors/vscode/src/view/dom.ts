@@ -4,7 +4,11 @@ type Attributes = Record<string, string | number | boolean | null>;
 
 const svgNames = new Set(['svg', 'g', 'line', 'path', 'circle', 'rect', 'text', 'title']);
 
-export function h(name: 'button' | `button.${string}`, attributes?: Attributes, ...children: (Node | string | null)[]): HTMLButtonElement;
+export function h(
+  name: 'button' | `button.${string}`,
+  attributes?: Attributes,
+  ...children: (Node | string | null)[]
+): HTMLButtonElement;
 export function h(name: string, attributes?: Attributes, ...children: (Node | string | null)[]): HTMLElement;
 /** `name` may have classes: "div.row.wide". Attributes that are null or false are left out. */
 export function h(name: string, attributes: Attributes = {}, ...children: (Node | string | null)[]): HTMLElement {
@@ -20,7 +24,12 @@ export function h(name: string, attributes: Attributes = {}, ...children: (Node 
   return element;
 }
 
-export function button(name: `button${string}`, label: string, action: () => void, attributes: Attributes = {}): HTMLButtonElement {
+export function button(
+  name: `button${string}`,
+  label: string,
+  action: () => void,
+  attributes: Attributes = {},
+): HTMLButtonElement {
   const element = h(name as 'button', { type: 'button', ...attributes }, label);
   element.addEventListener('click', action);
   return element;

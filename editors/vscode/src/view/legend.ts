@@ -4,14 +4,32 @@ import { h } from './dom';
 
 export function legend(): HTMLElement {
   const colours = palette();
-  const picture = (time: number, memory: number, isCalled = false) => h('svg.glyph', { viewBox: '0 0 16 16', 'aria-hidden': true },
-    ...shapes(colours, { time, memory, isCalled }).map(({ x, y, width, height, colour, isOutlined }) => h('rect', { x, y, width, height, ...(isOutlined ? { fill: 'none', stroke: colour } : { fill: colour }) })));
+  const picture = (time: number, memory: number, isCalled = false) =>
+    h(
+      'svg.glyph',
+      { viewBox: '0 0 16 16', 'aria-hidden': true },
+      ...shapes(colours, { time, memory, isCalled }).map(({ x, y, width, height, colour, isOutlined }) =>
+        h('rect', { x, y, width, height, ...(isOutlined ? { fill: 'none', stroke: colour } : { fill: colour }) }),
+      ),
+    );
   const levels = bounds.map((bound, i) => h('li', {}, picture(i + 1, i + 1), `${100 * bound} %`));
-  return h('details.gutter', {},
+  return h(
+    'details.gutter',
+    {},
     h('summary', {}, 'Bars in the gutter'),
-    h('p', {}, 'On the left the time of the line, on the right, in blocks, its memory at the peak. The height and the colour show the share of the step, from:'),
+    h(
+      'p',
+      {},
+      'On the left the time of the line, on the right, in blocks, its memory at the peak. The height and the colour show the share of the step, from:',
+    ),
     h('ul', {}, ...levels),
-    h('p', {}, picture(3, 0, true), ' Outlined: the line takes little time itself, but what it calls does. Dashed: stale.'));
+    h(
+      'p',
+      {},
+      picture(3, 0, true),
+      ' Outlined: the line takes little time itself, but what it calls does. Dashed: stale.',
+    ),
+  );
 }
 
 function palette(): Palette {

@@ -39,7 +39,10 @@ const bar: Omit<SliderEvents, 'drag'> = {
   commit: () => end('commit'),
   cancel: () => end('cancel'),
 };
-const throughput = new Slider('Throughput', 'time', { ...bar, drag: (samplesPerSecond) => ask({ samplesPerSecond: Math.min(samplesPerSecond, mostAnswerable()) }) });
+const throughput = new Slider('Throughput', 'time', {
+  ...bar,
+  drag: (samplesPerSecond) => ask({ samplesPerSecond: Math.min(samplesPerSecond, mostAnswerable()) }),
+});
 const memory = new Slider('Peak memory', 'memory', { ...bar, drag: (value) => ask({ peakBytes: value }) });
 
 /** No batch size reaches the maximum of the model itself. */
@@ -62,7 +65,11 @@ const whatIf = new WhatIfPanel({
   cancel: () => post({ type: 'cancelWhatIf' }),
 });
 
-const ranks = new RanksPanel({ open: code.open, openReport: () => post({ type: 'openJobReport' }), close: () => post({ type: 'closeJob' }) });
+const ranks = new RanksPanel({
+  open: code.open,
+  openReport: () => post({ type: 'openJobReport' }),
+  close: () => post({ type: 'closeJob' }),
+});
 
 const files = h('div.files');
 const facts = h('div.facts');
@@ -78,7 +85,22 @@ const recommended = h('section.recommended', { 'aria-label': 'Recommended batch 
 const atPeak = h('section.peak', { 'aria-label': 'At the peak' });
 const others = h('section.others', { 'aria-label': 'Other batch sizes' });
 const gutter = h('section', { 'aria-label': 'Legend' }, legend());
-const figures = h('div.figures', {}, sliders, obstacle, offer.element, age, warnings.element, recommended, atPeak, breakdown.element, costliest.element, whatIf.element, others, gutter);
+const figures = h(
+  'div.figures',
+  {},
+  sliders,
+  obstacle,
+  offer.element,
+  age,
+  warnings.element,
+  recommended,
+  atPeak,
+  breakdown.element,
+  costliest.element,
+  whatIf.element,
+  others,
+  gutter,
+);
 document.getElementById('view')?.append(header, news, ranks.element, empty, figures);
 
 window.addEventListener('message', ({ data }: MessageEvent<ToView>) => {
@@ -113,7 +135,11 @@ function showAll(now: ViewState): void {
   const nothing = now.summary === null;
   header.hidden = nothing;
   for (const element of figures.children) (element as HTMLElement).hidden = nothing && element !== age;
-  empty.replaceChildren(...(nothing && now.daemon === 'running' && now.profiling === null && !lacksProviders(now) ? [welcome(now, run)] : []));
+  empty.replaceChildren(
+    ...(nothing && now.daemon === 'running' && now.profiling === null && !lacksProviders(now)
+      ? [welcome(now, run)]
+      : []),
+  );
   age.replaceChildren(...ageNotice(now, run));
   warnings.show(now.summary);
   document.body.classList.toggle('is-uncertain', about(now.summary) !== '');
@@ -141,9 +167,12 @@ function showFiles({ file, entries, isChosen }: ViewState): void {
     return;
   }
   const option = (value: string, text: string, selected: boolean) => h('option', { value, selected }, text);
-  const select = h('select', { 'aria-label': 'Entry file', title: file ?? '' },
+  const select = h(
+    'select',
+    { 'aria-label': 'Entry file', title: file ?? '' },
     option('', isChosen ? 'Follow the editor' : `${file ?? ''} (of the editor)`, !isChosen),
-    ...entries.map((entry) => option(entry.uri, entry.file, isChosen && entry.isShown))) as HTMLSelectElement;
+    ...entries.map((entry) => option(entry.uri, entry.file, isChosen && entry.isShown)),
+  ) as HTMLSelectElement;
   select.addEventListener('change', () => post({ type: 'choose', uri: select.value === '' ? null : select.value }));
   files.replaceChildren(select);
 }
@@ -167,21 +196,36 @@ function showBatch(now: ViewState): void {
   const summary = now.summary;
   if (summary === null) return;
   const preview = now.preview;
-  facts.replaceChildren(...[
+  facts.replaceChildren(
+    ...[
       h('span.batch', {}, `batch size ${batchSizeNow(now)}`),
       preview === null ? null : h('span.knowledge', { role: 'status' }, `, ${knowledge(preview, summary)}`),
       preview === null ? null : h('span', {}, ` · profiled with ${summary.batchSize} `),
       preview === null || !now.isInCode ? null : button('button.link', 'undo', () => run('undo')),
-      preview === null ? h('span', {}, ' · ', whole(`${about(summary)}${duration(summary.timeMs)}`), ` per iteration · ${summary.device}${summary.inPlaceOf === '' ? '' : ` in place of ${summary.inPlaceOf}`}`) : null,
-    preview !== null || summary.change === '' ? null : h('div.change', {}, `${summary.change[0]?.toUpperCase()}${summary.change.slice(1)}`),
-  ].filter((part) => part !== null));
+      preview === null
+        ? h(
+            'span',
+            {},
+            ' · ',
+            whole(`${about(summary)}${duration(summary.timeMs)}`),
+            ` per iteration · ${summary.device}${summary.inPlaceOf === '' ? '' : ` in place of ${summary.inPlaceOf}`}`,
+          )
+        : null,
+      preview !== null || summary.change === ''
+        ? null
+        : h('div.change', {}, `${summary.change[0]?.toUpperCase()}${summary.change.slice(1)}`),
+    ].filter((part) => part !== null),
+  );
   throughput.show(throughputReading(summary, preview));
   memory.show(memoryReading(summary, preview));
   offer.show(now);
   obstacle.textContent = now.obstacle || (preview === null ? '' : whyPredicted(preview, summary));
   atPeak.replaceChildren(...categories(preview?.byCategory ?? summary.byCategory, preview));
   recommended.replaceChildren(h('div.head', {}, h('h2', {}, 'Recommended batch sizes')), answers(summary));
-  others.replaceChildren(h('div.head', {}, h('h2', {}, 'Other batch sizes')), charts(summary, preview, curveOf(summary), chartWidth()));
+  others.replaceChildren(
+    h('div.head', {}, h('h2', {}, 'Other batch sizes')),
+    charts(summary, preview, curveOf(summary), chartWidth()),
+  );
 }
 
 function choose(batchSize: number): void {
@@ -192,7 +236,8 @@ function choose(batchSize: number): void {
 /** How the figures of a batch size are known. */
 function knowledge(batch: Batch, { trial }: Summary): string {
   if (batch.measured !== null) return 'measured';
-  if (batch.failed !== null) return batch.failed.kind === 'out-of-memory' ? 'ran out of memory when it was run' : 'failed when it was run';
+  if (batch.failed !== null)
+    return batch.failed.kind === 'out-of-memory' ? 'ran out of memory when it was run' : 'failed when it was run';
   const predicted = batch.carriedOver ? 'predicted from before the save' : 'predicted';
   return trial?.running && trial.batchSize === batch.batchSize ? `${predicted}, being tried` : predicted;
 }
@@ -204,11 +249,16 @@ function whyPredicted(batch: Batch, { trial }: Summary): string {
     return `The machine was ${share(Math.abs(slower))} ${slower < 0 ? 'faster' : 'slower'} than in the profile: the measured time is scaled to it.`;
   }
   if (batch.failed !== null) return batch.failed.message;
-  return trial !== null && !trial.running && trial.batchSize === batch.batchSize ? `${trial.message[0]?.toUpperCase()}${trial.message.slice(1)}.` : '';
+  return trial !== null && !trial.running && trial.batchSize === batch.batchSize
+    ? `${trial.message[0]?.toUpperCase()}${trial.message.slice(1)}.`
+    : '';
 }
 
 function throughputReading(summary: Summary, preview: Batch | null): Reading | null {
-  const value = preview === null ? summary.samplesPerSecond : (preview.measured?.samplesPerSecond ?? preview.samplesPerSecond?.value ?? null);
+  const value =
+    preview === null
+      ? summary.samplesPerSecond
+      : (preview.measured?.samplesPerSecond ?? preview.samplesPerSecond?.value ?? null);
   if (value === null) return null;
   const isMeasured = preview === null || preview.measured !== null;
   const greatest = greatestThroughput(summary, isMeasured ? value : 0);
@@ -217,10 +267,14 @@ function throughputReading(summary: Summary, preview: Batch | null): Reading | n
   const isOnlyBound = !isMeasured && preview.samplesPerSecond?.certainty === 'atMost';
   const part = !isBounded || isOnlyBound ? '' : value < most ? `${share(value / most)} of the maximum` : 'the maximum';
   return {
-    value, most,
-    interval: preview === null ? measuredInterval(summary)
-      : preview.measured !== null ? measuredInterval({ ...preview.measured, batchSize: preview.batchSize })
-      : (preview.samplesPerSecond?.interval ?? null),
+    value,
+    most,
+    interval:
+      preview === null
+        ? measuredInterval(summary)
+        : preview.measured !== null
+          ? measuredInterval({ ...preview.measured, batchSize: preview.batchSize })
+          : (preview.samplesPerSecond?.interval ?? null),
     text: `${preview === null ? about(summary) : ''}${isMeasured ? rate(value) : estimated(preview.samplesPerSecond, rate)} samples/s`,
     note: notes(part, preview?.measured ? 'measured' : intervalText(preview?.samplesPerSecond ?? null, rate)),
     mostText: isBounded ? `maximum ${rate(most)}` : 'maximum unknown',
@@ -236,22 +290,36 @@ function whole(figure: string): HTMLElement {
 
 /** What was measured can lie a little above the maximum of the model. */
 function greatestThroughput({ maxSamplesPerSecond, samplesPerSecond, measured }: Summary, more = 0): number {
-  return Math.max(maxSamplesPerSecond ?? 0, samplesPerSecond ?? 0, more, ...measured.map(({ batchSize, timeMs }) => (timeMs ? (1000 * batchSize) / timeMs : 0)));
+  return Math.max(
+    maxSamplesPerSecond ?? 0,
+    samplesPerSecond ?? 0,
+    more,
+    ...measured.map(({ batchSize, timeMs }) => (timeMs ? (1000 * batchSize) / timeMs : 0)),
+  );
 }
 
 function memoryReading(summary: Summary, preview: Batch | null): Reading | null {
-  const value = preview === null ? summary.peakBytes : (preview.measured?.peakBytes ?? preview.peakBytes?.value ?? null);
+  const value =
+    preview === null ? summary.peakBytes : (preview.measured?.peakBytes ?? preview.peakBytes?.value ?? null);
   if (value === null) return null;
   return {
     value,
     most: summary.capacityBytes,
     interval: preview?.measured ? null : (preview?.peakBytes?.interval ?? null),
     text: preview === null || preview.measured !== null ? bytes(value) : estimated(preview.peakBytes, bytes),
-    note: notes(`${share(value / summary.capacityBytes)} of the capacity`, preview?.measured ? 'measured' : intervalText(preview?.peakBytes ?? null, bytes)),
+    note: notes(
+      `${share(value / summary.capacityBytes)} of the capacity`,
+      preview?.measured ? 'measured' : intervalText(preview?.peakBytes ?? null, bytes),
+    ),
     mostText: `capacity ${bytes(summary.capacityBytes)}`,
     spoken: `${bytes(value)} of ${bytes(summary.capacityBytes)}, batch size ${preview?.batchSize ?? summary.batchSize}`,
     // Shown once: by the bar above, if there is one.
-    warning: preview?.fits === false ? 'Does not fit into memory.' : preview?.samplesPerSecond === null ? extrapolation(summary, preview) : '',
+    warning:
+      preview?.fits === false
+        ? 'Does not fit into memory.'
+        : preview?.samplesPerSecond === null
+          ? extrapolation(summary, preview)
+          : '',
   };
 }
 
@@ -260,10 +328,16 @@ function notes(...parts: string[]): string {
 }
 
 function extrapolation({ sampledBatchSizes: { low, high } }: Summary, preview: Batch | null): string {
-  return preview?.extrapolated && preview.measured === null ? `Extrapolated: measured from batch size ${low} to ${high}.` : '';
+  return preview?.extrapolated && preview.measured === null
+    ? `Extrapolated: measured from batch size ${low} to ${high}.`
+    : '';
 }
 
-function measuredInterval({ lowMs, highMs, batchSize }: Pick<Summary, 'lowMs' | 'highMs' | 'batchSize'>): { low: number; high: number } | null {
+function measuredInterval({
+  lowMs,
+  highMs,
+  batchSize,
+}: Pick<Summary, 'lowMs' | 'highMs' | 'batchSize'>): { low: number; high: number } | null {
   return lowMs && highMs ? { low: (1000 * batchSize) / highMs, high: (1000 * batchSize) / lowMs } : null;
 }
 
@@ -274,8 +348,12 @@ function intervalText(estimate: Estimate | null, format: (value: number) => stri
 }
 
 const categoryNames: [keyof ByCategory, string][] = [
-  ['activations', 'activations'], ['weights', 'weights'], ['gradients', 'gradients'],
-  ['optimizerState', 'optimizer state'], ['inputs', 'inputs'], ['temporaries', 'temporaries'],
+  ['activations', 'activations'],
+  ['weights', 'weights'],
+  ['gradients', 'gradients'],
+  ['optimizerState', 'optimizer state'],
+  ['inputs', 'inputs'],
+  ['temporaries', 'temporaries'],
 ];
 
 function categories(values: ByCategory, preview: Batch | null): HTMLElement[] {
@@ -291,26 +369,81 @@ function categories(values: ByCategory, preview: Batch | null): HTMLElement[] {
       place(segment, left, value / whole);
       left += value / whole;
       bar.append(segment);
-      return h('li', {}, h(`span.key.${colour}`), h('span.name', {}, name), h('span.share', {}, share(value / whole)), h('span.figure', {}, bytes(value)));
+      return h(
+        'li',
+        {},
+        h(`span.key.${colour}`),
+        h('span.name', {}, name),
+        h('span.share', {}, share(value / whole)),
+        h('span.figure', {}, bytes(value)),
+      );
     });
-  const head = h('div.head', {}, h('h2', {}, 'At the peak'), h('span.figure', {}, preview === null ? bytes(whole) : `${bytes(whole)}, predicted`));
+  const head = h(
+    'div.head',
+    {},
+    h('h2', {}, 'At the peak'),
+    h('span.figure', {}, preview === null ? bytes(whole) : `${bytes(whole)}, predicted`),
+  );
   return [head, bar, h('ul.rows.plain', {}, ...rows)];
 }
 
 /** The recommended batch sizes, each a button that writes it into the code. */
-function answers({ batchSize, measured: sizes, models, answers: { largestThatFits, enoughThroughput, activationsEqualWeights, fits } }: Summary): HTMLElement {
-  if (sizes.length === 1 && models.timeMs === null) return h('p', {}, `Only batch size ${batchSize} was measured: nothing is predicted for others.`);
+function answers({
+  batchSize,
+  measured: sizes,
+  models,
+  answers: { largestThatFits, enoughThroughput, activationsEqualWeights, fits },
+}: Summary): HTMLElement {
+  if (sizes.length === 1 && models.timeMs === null)
+    return h('p', {}, `Only batch size ${batchSize} was measured: nothing is predicted for others.`);
   const offer = (batch: Batch | null, what: string) => {
     if (batch === null) return [];
     const { measured } = batch;
-    const throughputText = measured !== null ? `${rate(measured.samplesPerSecond)} samples/s` : batch.samplesPerSecond === null ? '' : `${estimated(batch.samplesPerSecond, rate)} samples/s`;
-    const text = [throughputText, measured !== null ? bytes(measured.peakBytes) : estimated(batch.peakBytes, bytes), measured !== null ? 'measured' : batch.carriedOver ? 'from before the save' : batch.extrapolated ? 'extrapolated' : ''].filter(Boolean);
-    const size = button('button.size', String(batch.batchSize), () => choose(batch.batchSize), { title: 'Write this batch size into the code', 'aria-label': `Batch size ${batch.batchSize}: ${what}` });
-    return [h('li', {}, size, h('span.what', {}, what, h('small', {}, ...text.flatMap((part, i) => (i === 0 ? [whole(part)] : [' · ', whole(part)])))))];
+    const throughputText =
+      measured !== null
+        ? `${rate(measured.samplesPerSecond)} samples/s`
+        : batch.samplesPerSecond === null
+          ? ''
+          : `${estimated(batch.samplesPerSecond, rate)} samples/s`;
+    const text = [
+      throughputText,
+      measured !== null ? bytes(measured.peakBytes) : estimated(batch.peakBytes, bytes),
+      measured !== null
+        ? 'measured'
+        : batch.carriedOver
+          ? 'from before the save'
+          : batch.extrapolated
+            ? 'extrapolated'
+            : '',
+    ].filter(Boolean);
+    const size = button('button.size', String(batch.batchSize), () => choose(batch.batchSize), {
+      title: 'Write this batch size into the code',
+      'aria-label': `Batch size ${batch.batchSize}: ${what}`,
+    });
+    return [
+      h(
+        'li',
+        {},
+        size,
+        h(
+          'span.what',
+          {},
+          what,
+          h('small', {}, ...text.flatMap((part, i) => (i === 0 ? [whole(part)] : [' · ', whole(part)]))),
+        ),
+      ),
+    ];
   };
-  return h('ul.answers', {},
-    ...(enoughThroughput === null ? [h('li', {}, 'The maximum throughput is unknown: the time model does not show one.')] : []),
+  return h(
+    'ul.answers',
+    {},
+    ...(enoughThroughput === null
+      ? [h('li', {}, 'The maximum throughput is unknown: the time model does not show one.')]
+      : []),
     ...offer(enoughThroughput, 'gives 95 % of the maximum throughput: more gains little'),
     ...offer(activationsEqualWeights, 'weights and activations take equal memory'),
-    ...(largestThatFits !== null ? offer(largestThatFits, `is the largest batch size that fits${fits === '' ? '' : `: ${fits}`}`) : [h('li.unknown', {}, fits)]));
+    ...(largestThatFits !== null
+      ? offer(largestThatFits, `is the largest batch size that fits${fits === '' ? '' : `: ${fits}`}`)
+      : [h('li.unknown', {}, fits)]),
+  );
 }

@@ -8,8 +8,19 @@ import { button, h } from './dom';
 export function notices(state: ViewState, run: (command: ViewCommand) => void): HTMLElement[] {
   const found: HTMLElement[] = [];
   const add = (kind: string, text: string, ...buttons: [string, ViewCommand][]) =>
-    found.push(h(`div.notice.${kind}`, {}, h('p', {}, text), h('div.buttons', {}, ...buttons.map(([label, command]) => button('button.plain', label, () => run(command))))));
-  if (!state.trusted) add('info', 'This workspace is not trusted: its code is not run, and nothing is profiled.', ['Manage trust', 'trust']);
+    found.push(
+      h(
+        `div.notice.${kind}`,
+        {},
+        h('p', {}, text),
+        h('div.buttons', {}, ...buttons.map(([label, command]) => button('button.plain', label, () => run(command)))),
+      ),
+    );
+  if (!state.trusted)
+    add('info', 'This workspace is not trusted: its code is not run, and nothing is profiled.', [
+      'Manage trust',
+      'trust',
+    ]);
   if (state.daemon === 'stopped') {
     add('error', 'The daemon is not running.', ['Restart', 'restart'], ['Show log', 'log']);
     return found;
@@ -19,8 +30,13 @@ export function notices(state: ViewState, run: (command: ViewCommand) => void): 
     add('info', state.failure?.message ?? '', ['Write entry point', 'entryPoint'], ['Profile as script', 'script']);
   } else if (state.profiling === null && state.failure !== null) {
     const frame = state.failure.frames.at(-1);
-    add('error', `The last profile failed: ${state.failure.message}`,
-      ...(frame === undefined ? [] : [['Go to the line', 'failure'] as [string, ViewCommand]]), ['Show traceback', 'traceback'], ['Profile again', 'profile']);
+    add(
+      'error',
+      `The last profile failed: ${state.failure.message}`,
+      ...(frame === undefined ? [] : [['Go to the line', 'failure'] as [string, ViewCommand]]),
+      ['Show traceback', 'traceback'],
+      ['Profile again', 'profile'],
+    );
   }
   return found;
 }
@@ -31,21 +47,57 @@ export function lacksProviders({ failure }: ViewState): boolean {
 }
 
 /** Below the bars: nothing may move under the pointer that drags one. */
-export function ageNotice({ summary, failure, profiling }: ViewState, run: (command: ViewCommand) => void): HTMLElement[] {
+export function ageNotice(
+  { summary, failure, profiling }: ViewState,
+  run: (command: ViewCommand) => void,
+): HTMLElement[] {
   if (profiling !== null) {
     const bar = h('progress', { max: 100, value: profiling.percentage || null, 'aria-label': 'Profiling' });
-    return [h('div.notice', {}, h('p', {}, profiling.message), h('div.buttons', {}, button('button.plain', 'Cancel', () => run('cancel'))), bar)];
+    return [
+      h(
+        'div.notice',
+        {},
+        h('p', {}, profiling.message),
+        h(
+          'div.buttons',
+          {},
+          button('button.plain', 'Cancel', () => run('cancel')),
+        ),
+        bar,
+      ),
+    ];
   }
   if (!summary?.stale) return [];
-  return [h('div.notice.stale', {}, h('p', {}, `Stale: the figures are ${summary.staleReason}.`),
-    failure === null ? h('div.buttons', {}, button('button.plain', 'Profile again', () => run('profile'))) : null)];
+  return [
+    h(
+      'div.notice.stale',
+      {},
+      h('p', {}, `Stale: the figures are ${summary.staleReason}.`),
+      failure === null
+        ? h(
+            'div.buttons',
+            {},
+            button('button.plain', 'Profile again', () => run('profile')),
+          )
+        : null,
+    ),
+  ];
 }
 
 /** Warnings, of which the first matters most, folded to a line; null without any. */
-export function folded(warnings: string[], contentOf: (warning: string) => (Node | string)[] = (warning) => [warning]): HTMLElement | null {
+export function folded(
+  warnings: string[],
+  contentOf: (warning: string) => (Node | string)[] = (warning) => [warning],
+): HTMLElement | null {
   const count = warnings.length === 1 ? '1 warning' : `${warnings.length} warnings`;
-  return warnings.length === 0 ? null
-    : h('details.notice.warning', {}, h('summary', {}, `${count}: ${warnings[0]}`), ...warnings.map((warning) => h('p', {}, ...contentOf(warning))));
+  return warnings.length === 0
+    ? null
+    : h(
+        'details.notice.warning',
+        {},
+        h('summary', {}, `${count}: ${warnings[0]}`),
+        ...warnings.map((warning) => h('p', {}, ...contentOf(warning))),
+      );
 }
 
 /** What the profile warns of, folded to a line; its uncertainty stands at the throughput. */
@@ -69,7 +121,10 @@ export class Warnings {
     const parts: (Node | string)[] = [];
     let end = 0;
     for (const { index, text: label, path, line } of mentionsIn(text)) {
-      parts.push(text.slice(end, index), button('button.link', label, () => this.open(path, line), { title: `Open ${path}, line ${line}` }));
+      parts.push(
+        text.slice(end, index),
+        button('button.link', label, () => this.open(path, line), { title: `Open ${path}, line ${line}` }),
+      );
       end = index + label.length;
     }
     return [...parts, text.slice(end)];
@@ -97,13 +152,18 @@ export class Offer {
     this.script.hidden = this.toScript.hidden = script === null || !isInCode;
     this.script.textContent = script === null ? '' : `${script.file} keeps its own batch size.`;
     this.toScript.textContent = script?.isFound ? 'Go to it' : 'Open the script';
-    this.element.hidden = summary === null || preview === null || profiling !== null || (!isInCode && obstacle !== null);
+    this.element.hidden =
+      summary === null || preview === null || profiling !== null || (!isInCode && obstacle !== null);
     if (summary === null || preview === null) return;
     const { batchSize, measured } = preview;
     this.button.textContent = `Profile with ${batchSize}`;
     this.button.disabled = !trusted;
-    const figures = measured !== null ? `Measured: ${bytes(measured.peakBytes)}, ${duration(measured.timeMs)} per iteration.`
-      : preview.failed !== null ? '' : `Predicted: ${estimated(preview.peakBytes, bytes)}, ${estimated(preview.timeMs, duration)} per iteration.`;
+    const figures =
+      measured !== null
+        ? `Measured: ${bytes(measured.peakBytes)}, ${duration(measured.timeMs)} per iteration.`
+        : preview.failed !== null
+          ? ''
+          : `Predicted: ${estimated(preview.peakBytes, bytes)}, ${estimated(preview.timeMs, duration)} per iteration.`;
     this.text.textContent = `${figures} The parts below are those of batch size ${summary.batchSize}.`.trim();
   }
 }
@@ -111,20 +171,41 @@ export class Offer {
 /** Before the first profile. */
 export function welcome(state: ViewState, run: (command: ViewCommand) => void): HTMLElement {
   if (state.notebook !== null) return notebookWelcome(state.notebook, run);
-  return h('section.welcome', {},
-    h('p', {}, state.file === null
-      ? 'Open the Python file with your providers: model_provider, input_provider and iteration_provider.'
-      : `There is no profile of ${state.file} yet.`),
-    button('button.primary', 'Profile this file', () => run('profile'), { disabled: !state.trusted || state.file === null }),
+  return h(
+    'section.welcome',
+    {},
+    h(
+      'p',
+      {},
+      state.file === null
+        ? 'Open the Python file with your providers: model_provider, input_provider and iteration_provider.'
+        : `There is no profile of ${state.file} yet.`,
+    ),
+    button('button.primary', 'Profile this file', () => run('profile'), {
+      disabled: !state.trusted || state.file === null,
+    }),
     h('p', {}, 'No entry point yet? Ridgeline can write one for one of your model classes.'),
-    button('button.secondary', 'Write an entry point…', () => run('entryPoint')));
+    button('button.secondary', 'Write an entry point…', () => run('entryPoint')),
+  );
 }
 
-function notebookWelcome({ file, canExport }: NonNullable<ViewState['notebook']>, run: (command: ViewCommand) => void): HTMLElement {
-  return h('section.welcome', {},
+function notebookWelcome(
+  { file, canExport }: NonNullable<ViewState['notebook']>,
+  run: (command: ViewCommand) => void,
+): HTMLElement {
+  return h(
+    'section.welcome',
+    {},
     h('p', {}, `${file} is a notebook, and notebooks are not profiled.`),
-    h('p', {}, 'Export it as a Python script: with Export in its toolbar, or with ', h('code', {}, 'jupyter nbconvert --to script'), '.'),
+    h(
+      'p',
+      {},
+      'Export it as a Python script: with Export in its toolbar, or with ',
+      h('code', {}, 'jupyter nbconvert --to script'),
+      '.',
+    ),
     canExport ? button('button.primary', 'Export as Python script', () => run('export')) : null,
     h('p', {}, 'Then write an entry point for its model class, and profile that.'),
-    button('button.secondary', 'Write an entry point…', () => run('entryPoint')));
+    button('button.secondary', 'Write an entry point…', () => run('entryPoint')),
+  );
 }

@@ -21,28 +21,63 @@ export class RanksPanel {
     if (shown === this.shown) return; // a button may be being clicked, and what was unfolded stays so
     this.shown = shown;
     this.element.hidden = state.file === null;
-    this.element.replaceChildren(...[
-      h('div.head', {}, h('h2', {}, 'Ranks'), h('div.buttons', {},
-        state.job === null ? null : button('button.plain', 'Open report', () => this.events.openReport()),
-        button('button.plain', 'Close', () => this.events.close(), { 'aria-label': 'Close the ranks' }))),
-      h('div.file', { title: state.file ?? '' }, state.file ?? ''),
-      state.isReading ? h('p.lead', { role: 'status' }, 'Replaying the job') : null,
-      state.failure === null ? null : h('div.notice.error', {}, h('p', {}, state.failure)),
-      ...(state.job === null ? [] : this.job(state.job)),
-    ].filter((part) => part !== null));
+    this.element.replaceChildren(
+      ...[
+        h(
+          'div.head',
+          {},
+          h('h2', {}, 'Ranks'),
+          h(
+            'div.buttons',
+            {},
+            state.job === null ? null : button('button.plain', 'Open report', () => this.events.openReport()),
+            button('button.plain', 'Close', () => this.events.close(), { 'aria-label': 'Close the ranks' }),
+          ),
+        ),
+        h('div.file', { title: state.file ?? '' }, state.file ?? ''),
+        state.isReading ? h('p.lead', { role: 'status' }, 'Replaying the job') : null,
+        state.failure === null ? null : h('div.notice.error', {}, h('p', {}, state.failure)),
+        ...(state.job === null ? [] : this.job(state.job)),
+      ].filter((part) => part !== null),
+    );
   }
 
   private job(job: Job): HTMLElement[] {
     const most = Math.max(...job.ranks.map(({ step }) => step?.ms ?? 0));
     return [
       this.slower(job),
-      h('small', {}, job.stepsText === '' ? 'The ranks recorded no step that all of them took: they cannot be compared.' : `Means of steps ${job.stepsText}, with the cost of recording`),
+      h(
+        'small',
+        {},
+        job.stepsText === ''
+          ? 'The ranks recorded no step that all of them took: they cannot be compared.'
+          : `Means of steps ${job.stepsText}, with the cost of recording`,
+      ),
       h('ul', {}, ...job.ranks.map((rank) => row(rank, most, rank.rank === job.slower?.rank))),
-      job.stepsText === '' ? null : h('ul.keys', {}, ...keys.map(([colour, name]) => h('li', {}, h(`span.key.${colour}`), name))),
-      job.path.length === 0 ? null : h('details', {},
-        h('summary', {}, 'Critical path over all ranks'),
-        h('ul.rows.plain', {}, ...job.path.map(({ text, timeText, shareText }) => h('li', {}, h('span.name', { title: text }, text), h('span.share', {}, shareText), h('span.figure', {}, timeText)))),
-        h('small', {}, `Of a replayed step: ${job.replayText}`)),
+      job.stepsText === ''
+        ? null
+        : h('ul.keys', {}, ...keys.map(([colour, name]) => h('li', {}, h(`span.key.${colour}`), name))),
+      job.path.length === 0
+        ? null
+        : h(
+            'details',
+            {},
+            h('summary', {}, 'Critical path over all ranks'),
+            h(
+              'ul.rows.plain',
+              {},
+              ...job.path.map(({ text, timeText, shareText }) =>
+                h(
+                  'li',
+                  {},
+                  h('span.name', { title: text }, text),
+                  h('span.share', {}, shareText),
+                  h('span.figure', {}, timeText),
+                ),
+              ),
+            ),
+            h('small', {}, `Of a replayed step: ${job.replayText}`),
+          ),
       folded(job.warnings),
     ].filter((part) => part !== null);
   }
@@ -50,17 +85,45 @@ export class RanksPanel {
   private slower({ slower }: Job): HTMLElement | null {
     if (slower === null) return null;
     const { text, place: where } = slower;
-    return h('div.notice.warning', { role: 'status' }, h('p', {}, text),
-      where === null ? null : h('div.buttons', {}, button('button.plain', 'Go to the line', () => this.events.open(where))));
+    return h(
+      'div.notice.warning',
+      { role: 'status' },
+      h('p', {}, text),
+      where === null
+        ? null
+        : h(
+            'div.buttons',
+            {},
+            button('button.plain', 'Go to the line', () => this.events.open(where)),
+          ),
+    );
   }
 }
 
-const keys = [['c0', 'own work'], ['c5', 'waits for ranks'], ['c3', 'waits for the network']] as const;
+const keys = [
+  ['c0', 'own work'],
+  ['c5', 'waits for ranks'],
+  ['c3', 'waits for the network'],
+] as const;
 
 /** A bar without a figure has none: each part is said below it. */
-function row({ rank, machine, bareStepText, dataLoadingText, step }: JobRank, most: number, isSlower: boolean): HTMLElement {
-  const top = h('div.top', {}, h('span.title', { title: machine }, `Rank ${rank}${isSlower ? ', slower' : ''}`), h('span.figure', {}, step?.text ?? ''));
-  const bare = [bareStepText && `${bareStepText} with nothing attached`, dataLoadingText && `of it ${dataLoadingText} data loading`].filter(Boolean).join(', ');
+function row(
+  { rank, machine, bareStepText, dataLoadingText, step }: JobRank,
+  most: number,
+  isSlower: boolean,
+): HTMLElement {
+  const top = h(
+    'div.top',
+    {},
+    h('span.title', { title: machine }, `Rank ${rank}${isSlower ? ', slower' : ''}`),
+    h('span.figure', {}, step?.text ?? ''),
+  );
+  const bare = [
+    bareStepText && `${bareStepText} with nothing attached`,
+    dataLoadingText && `of it ${dataLoadingText} data loading`,
+  ]
+    .filter(Boolean)
+    .join(', ');
   if (step === null) return h('li', {}, top, bare === '' ? null : h('small', {}, bare));
   const bar = h('div.stack', { 'aria-hidden': true });
   let left = 0;
@@ -71,7 +134,12 @@ function row({ rank, machine, bareStepText, dataLoadingText, step }: JobRank, mo
     if (ms > 0) bar.append(segment);
   }
   const waits = step.waitingText === '' ? '' : `, of it ${step.waitingText} for ranks`;
-  return h('li', {}, top, bar,
+  return h(
+    'li',
+    {},
+    top,
+    bar,
     h('small', {}, `${step.ownText} own work · ${step.exposedText} exposed${waits} · ${step.hiddenText} hidden`),
-    bare === '' ? null : h('small', {}, bare));
+    bare === '' ? null : h('small', {}, bare),
+  );
 }

@@ -23,8 +23,14 @@ export interface SliderEvents {
 }
 
 const keys: Record<string, Parameters<SliderEvents['step']>[0]> = {
-  ArrowLeft: 'less', ArrowDown: 'less', ArrowRight: 'more', ArrowUp: 'more',
-  PageDown: 'half', PageUp: 'double', Home: 'least', End: 'most',
+  ArrowLeft: 'less',
+  ArrowDown: 'less',
+  ArrowRight: 'more',
+  ArrowUp: 'more',
+  PageDown: 'half',
+  PageUp: 'double',
+  Home: 'least',
+  End: 'most',
 };
 const keyRestMs = 500; // after the last key is released, before the batch size is written
 
@@ -42,10 +48,32 @@ export class Slider {
   private isKeyed = false;
   private rest: number | undefined;
 
-  constructor(name: string, kind: 'time' | 'memory', private readonly events: SliderEvents) {
-    this.track = h('div.track', { role: 'slider', tabindex: 0, 'aria-label': name, 'aria-valuemin': 0, title: 'Drag, or use the arrow keys: the batch size is written into the code at the end; Escape cancels' },
-      this.fill, this.interval, h('div.grip'));
-    this.element = h(`section.slider.${kind}`, {}, h('div.head', {}, h('h2', {}, name), this.text), this.track, h('div.foot', {}, this.note, this.end), this.warning);
+  constructor(
+    name: string,
+    kind: 'time' | 'memory',
+    private readonly events: SliderEvents,
+  ) {
+    this.track = h(
+      'div.track',
+      {
+        role: 'slider',
+        tabindex: 0,
+        'aria-label': name,
+        'aria-valuemin': 0,
+        title: 'Drag, or use the arrow keys: the batch size is written into the code at the end; Escape cancels',
+      },
+      this.fill,
+      this.interval,
+      h('div.grip'),
+    );
+    this.element = h(
+      `section.slider.${kind}`,
+      {},
+      h('div.head', {}, h('h2', {}, name), this.text),
+      this.track,
+      h('div.foot', {}, this.note, this.end),
+      this.warning,
+    );
     this.listen();
   }
 
@@ -137,5 +165,8 @@ export class Slider {
 
 /** The batch size that a key leads to. */
 export function stepped(key: Parameters<SliderEvents['step']>[0], now: number, largest: number): number {
-  return Math.max(1, { less: now - 1, more: now + 1, half: Math.floor(now / 2), double: now * 2, least: 1, most: largest }[key]);
+  return Math.max(
+    1,
+    { less: now - 1, more: now + 1, half: Math.floor(now / 2), double: now * 2, least: 1, most: largest }[key],
+  );
 }

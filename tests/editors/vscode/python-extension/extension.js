@@ -4,10 +4,13 @@ const vscode = require('vscode');
 exports.activate = (context) => {
   const changed = new vscode.EventEmitter();
   let path = process.env.RIDGELINE_TEST_PYTHON_WITHOUT_TORCH;
-  context.subscriptions.push(changed, vscode.commands.registerCommand('python.setInterpreter', () => {
-    path = process.env.RIDGELINE_TEST_PYTHON;
-    changed.fire({ path, resource: undefined });
-  }));
+  context.subscriptions.push(
+    changed,
+    vscode.commands.registerCommand('python.setInterpreter', () => {
+      path = process.env.RIDGELINE_TEST_PYTHON;
+      changed.fire({ path, resource: undefined });
+    }),
+  );
   return {
     ready: Promise.resolve(),
     environments: {
