@@ -34,7 +34,7 @@ def run(binary: Path, table: Callable[[list[str], list[list[str]]], None]) -> No
         times = cache / "times.csv"
         measuring = [sys.executable, Path(__file__).with_name("estimator_shapes.py"), str(SECONDS), times]
         subprocess.run(measuring, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        run_ridgeline(binary, cache, "report", str(times), "--format", "operations")
+        run_ridgeline(binary, cache, "import", str(times), "--format", "operations")
         trained = {name: train(binary, cache, options) for name, options in VARIANTS.items()}
     print_table(trained, table)
 

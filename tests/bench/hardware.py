@@ -73,7 +73,7 @@ def train(binary: Path, cache: Path, times: dict[tuple[str, str], float]) -> Any
         writer.writerow(["device", "key", "time_ms"])
         writer.writerows([device, one, ms] for (device, one), ms in times.items())
     given = ("--format", "operations", "--torch", "2.1.0", "--source", "NeuSight")
-    run_ridgeline(binary, cache, "report", str(table), *given)
+    run_ridgeline(binary, cache, "import", str(table), *given)
     held_out = [word for device in TESTED_ON for word in ("--test-on", device)]
     answer = run_ridgeline(
         binary, cache, "train", "--across-devices", "--hold-out", "0.2", *held_out, "--format", "json"

@@ -1,7 +1,7 @@
 /** The breakdown and what it leads to, and how the view is drawn. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ownProfile, ownWindow, profiledWindow } from './shared.mjs';
+import { ownWindow, profiledWindow } from './shared.mjs';
 import { until } from './window.mjs';
 
 test('the breakdown goes by keys', async () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { ownProfile, ownWindow } from './shared.mjs';
+import { ownWindow } from './shared.mjs';
 import { until } from './window.mjs';
 
 const script = `import sys
