@@ -62,7 +62,7 @@ def test_a_held_out_model_is_not_in_its_own_table() -> None:
 
 
 def test_kinds_are_those_of_the_product() -> None:
-    source = (ROOT / "server" / "whatif" / "calibration.cpp").read_text("utf-8")
+    source = (ROOT / "server" / "step" / "changes" / "calibration.cpp").read_text("utf-8")
     assert dict(re.findall(r'\{"([a-z0-9-]+)", "([a-z-]+)"\}', source)) == KINDS
     assert kind_of(["accumulate:2"]) == "accumulate"
     assert kind_of(["accumulate:2", "checkpoint"]) == "combined"

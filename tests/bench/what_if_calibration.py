@@ -32,7 +32,7 @@ HELD_OUT = sorted(path.stem for path in FOLDER.glob("held_*.py"))
 MODELS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("steps", *HELD_OUT))
 RESULTS = FOLDER / "results.jsonl"
 HELD_OUT_RESULTS = FOLDER / "held_out.jsonl"
-TABLE = ROOT / "server" / "whatif" / "residuals.h"
+TABLE = ROOT / "server" / "step" / "changes" / "residuals.h"
 CHANGES = ("bf16-autocast", "channels-last", "foreach-optimizer", "fused-optimizer", "accumulate:2", "checkpoint")
 LEVEL = 0.9  # of models
 MOST_NOISE = 0.15  # half of a trial's interval, of logarithms: of a noisier one nothing is learnt
@@ -152,14 +152,14 @@ def text_of(rows: list[Row], level: float, made_on: str) -> str:
 
 #include "step/changes/calibration.h"
 
-namespace ridgeline::whatif {{
+namespace ridgeline::step {{
 
 inline constexpr double kCalibratedLevel = {level};
 inline constexpr std::array<Residual, {len(rows)}> kResiduals = {{{{
 {lines}
 }}}};
 
-}}  // namespace ridgeline::whatif
+}}  // namespace ridgeline::step
 """
 
 
