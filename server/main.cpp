@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
   using namespace ridgeline::cli;
   ::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of the write
   try {
-    CLI::App app{"Ridgeline: what each line of a PyTorch training step costs, and what a batch size would bring."};
+    CLI::App app{"Ridgeline shows what each line of a PyTorch training step costs, and predicts other batch sizes."};
     app.name("ridgeline");
     app.formatter(help_format());
     app.set_version_flag("--version", RIDGELINE_VERSION);
@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
     add_devices_command(app, exit_code);
     add_compare_command(app, exit_code);
     add_check_command(app, exit_code);
-    group("Decide", {"predict", "what-if", "devices", "compare", "check"});
+    group("Predict and compare", {"predict", "what-if", "devices", "compare", "check"});
     add_job_command(app, exit_code);
     group("Jobs of several ranks", {"job"});
     add_machine_command(app, exit_code);

@@ -227,12 +227,12 @@ void add_check_command(CLI::App& app, int& exit_code) {
   CLI::App* command =
       app.add_subcommand("check", "Measure whether training steps are within the budgets of pyproject.toml.");
   command->add_option("ENTRY", request->entries, "Entry files; default: all that have budgets");
-  add_file_option(*command, "--junit", request->junit, "File for the results as JUnit's XML");
+  add_file_option(*command, "--junit", request->junit, "Write the results to this file as JUnit XML");
   command->add_flag("--github", request->github,
-                    "Annotations for GitHub Actions; default: where GITHUB_ACTIONS is true");
+                    "Write annotations for GitHub Actions; default: if GITHUB_ACTIONS is true");
   command
       ->add_option("--max-seconds", request->max_seconds,
-                   "How long all runs of an entry file may take: what is not known by then is undecided")
+                   "How long all runs of an entry file may take: budgets not settled by then are undecided")
       ->check(CLI::Range(1, 86400))
       ->capture_default_str();
   add_measurement_options(*command, measurement);

@@ -82,13 +82,14 @@ void add_compare_command(CLI::App& app, int& exit_code) {
   command
       ->add_option("PROFILES", request->names, "Two reports in JSON or ids of kept profiles; with --git, an entry file")
       ->required();
-  command->add_option("--git", request->range, "Profile the entry file in two revisions, in turns, as in main..HEAD");
+  command->add_option("--git", request->range,
+                      "Profile the entry file at two git revisions in turns, such as main..HEAD");
   command->add_option("--runs", request->revisions.runs, "With --git: profiles of each revision")
       ->check(CLI::Range(2, 100))
       ->capture_default_str();
   command
       ->add_option("--margin", request->margin_percent,
-                   "Percent: a difference that may be larger than this is not called none")
+                   "Say \"no difference\" only where the confidence interval lies within this many percent")
       ->check(number_in(0.1, 100))
       ->capture_default_str();
   add_measurement_options(*command, measurement);

@@ -61,18 +61,20 @@ void add_devices_command(CLI::App& app, int& exit_code) {
   command->add_option("--price", question.prices, "Price of each device in --on for an hour, or one for all")
       ->delimiter(',')
       ->check(number_in(0, 1e9));
-  command->add_option("--dataset-size", question.dataset_size, "Samples of an epoch: the answer has its time and price")
+  command
+      ->add_option("--dataset-size", question.dataset_size, "Samples of an epoch: adds the time and price of an epoch")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 50));
   command->add_option("--cluster", question.cluster,
-                      "Also data-parallel, on 2, 4, ... and all ranks of this file; runs one step for its gradients");
+                      "Also predict data-parallel training on 2, 4, ... up to all ranks of this cluster; runs one step "
+                      "for its gradients");
   add_device_option(*command, options->request);
   add_place_options(*command, options->request);
   add_timeout_option(*command, options->request);
   constexpr const char* kOfTraces = "Options for traces";
   command
       ->add_option("--recorded-on", question.recorded_on,
-                   "The GPU of the trace, such as a100, or a file that describes it, where the trace does not name one "
-                   "that is known")
+                   "The GPU of the trace, such as a100, or a file that describes it, needed if the trace names no GPU "
+                   "that Ridgeline knows")
       ->group(kOfTraces);
   command->add_option("--recorded-batch-size", question.recorded_batch_size, "Samples of the trace's step")
       ->check(CLI::Range(1, analysis::kMaxBatchSize))

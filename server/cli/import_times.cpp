@@ -77,10 +77,13 @@ void add_import_times_command(CLI::App& operations, int& exit_code) {
   const auto of_csv = [&](const std::string& name, std::string& value, const std::string& description) {
     command->add_option(name, value, description)->needs(format);
   };
-  of_csv("--device", options->csv.device, "The device that was measured, as its driver names it; without a column");
-  of_csv("--dtype", options->csv.dtype, "Type of the matrices, without a column; default: float32");
-  of_csv("--torch", options->csv.torch, "Versions that were measured, without a column");
-  of_csv("--source", options->csv.source, "Who measured, without a column; default: the file's name");
+  of_csv("--device", options->csv.device,
+         "Device of all rows, as its driver names it, where the CSV has no such column");
+  of_csv("--dtype", options->csv.dtype,
+         "Type of the matrices of all rows, where the CSV has no such column; default: float32");
+  of_csv("--torch", options->csv.torch, "Version of torch of all rows, where the CSV has no such column");
+  of_csv("--source", options->csv.source,
+         "Source of all rows, where the CSV has no such column; default: the file's name");
   command->add_option("--column", "NAME=COLUMN: what the file calls a column; may be repeated")
       ->needs(format)
       ->each([options](const std::string& text) { take_column(options->csv.columns, text); })
@@ -102,8 +105,9 @@ void add_import_and_merge_commands(CLI::App& operations, int& exit_code) {
   add_import_times_command(operations, exit_code);
   auto options = std::make_shared<ImportOptions>();
   auto into = std::make_shared<std::string>();
-  CLI::App* merging = operations.add_subcommand("merge", "Merge files of times into one, and show what contradicts.");
-  merging->add_option("--output", *into, "The file to add to; it is made when it does not exist")->required();
+  CLI::App* merging =
+      operations.add_subcommand("merge", "Merge files of times into one, and report conflicting entries.");
+  merging->add_option("--output", *into, "File to add to; created if it is missing")->required();
   merging->add_option("FILES", options->files, "Files that `export` or `merge` wrote")->required();
   merging->footer(
       "Examples:\n"

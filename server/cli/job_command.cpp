@@ -10,7 +10,7 @@ namespace ridgeline::cli {
 
 void add_job_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
-      "job", "What the ranks of a job wait for, what would make it faster, and what a job would take.");
+      "job", "Analyse distributed jobs: find waits, search for faster strategies, predict training on a cluster.");
   command->require_subcommand(1);
   command->footer(
       "Examples:\n"

@@ -80,11 +80,11 @@ int measure(const NetworkRequest& request) {
 void add_job_network_command(CLI::App& job, int& exit_code) {
   auto request = std::make_shared<NetworkRequest>();
   CLI::App* command =
-      job.add_subcommand("network", "Measure the links between processes, for the file that describes a cluster.");
-  command->add_option("--python", request->python, "Interpreter with torch")->default_str("found");
+      job.add_subcommand("network", "Measure the network links between processes, and write a cluster file.");
+  command->add_option("--python", request->python, "Interpreter with torch")->default_str("detected");
   command
       ->add_option("--ranks", request->ranks,
-                   "Processes on all machines together; with four, sharing of a link is measured, too")
+                   "Total number of processes; with four, how transfers share a link is measured too")
       ->check(number_in(2, 1024))
       ->capture_default_str();
   command->add_option("--rank", request->rank, "On several machines: the number of this process, from 0")

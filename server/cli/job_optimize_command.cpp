@@ -341,9 +341,9 @@ void add_space_options(CLI::App& command, OptimizeRequest& request) {
       ->delimiter(',')
       ->check(CLI::Range(1, 2));
   command.add_option("--change-file", request.own,
-                     "Also with a change of your own, as JSON or as Python, which is run: "
+                     "Also search with a change of your own, as JSON or as Python, which is executed: "
                      "docs/user/change-files.md; may be repeated");
-  command.add_option("--python", request.python, "Interpreter that runs it")->default_str("found");
+  command.add_option("--python", request.python, "Interpreter for a --change-file in Python")->default_str("detected");
   command.add_flag("--fuse-pointwise", request.space.fuse,
                    "Also fuse pointwise operations that follow each other, as torch.compile does");
 }
@@ -353,7 +353,7 @@ void add_space_options(CLI::App& command, OptimizeRequest& request) {
 void add_job_optimize_command(CLI::App& job, int& exit_code) {
   auto request = std::make_shared<OptimizeRequest>();
   CLI::App* command = job.add_subcommand(
-      "optimize", "Find the strategy with which a recorded job would be fastest, by replays; nothing is run.");
+      "optimize", "Search for the fastest strategy of a recorded job by simulation; the training code is not run.");
   command->add_option("FILES", request->files, "Written by `ridgeline profile --job`: one, or one of each machine")
       ->required();
   command

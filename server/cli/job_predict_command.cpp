@@ -155,7 +155,8 @@ void add_job_predict_command(CLI::App& job, int& exit_code) {
                    "bucket_cap_mb of DistributedDataParallel, such as 25MiB; may be repeated")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::PositiveNumber);
-  command->add_flag("--no-overlap", cluster.no_overlap, "Also all-reduces that begin when backward is over");
+  command->add_flag("--no-overlap", cluster.no_overlap,
+                    "Also predict without overlap: all-reduces begin after backward");
   command->add_option("--zero", cluster.zero, "Also these stages of ZeRO, such as 1,2,3; 3 is what FSDP does")
       ->delimiter(',')
       ->check(CLI::Range(1, 3));

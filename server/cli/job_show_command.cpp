@@ -150,7 +150,8 @@ void add_job_show_command(CLI::App& job, int& exit_code) {
       ->check(number_in(0, 1'000'000));
   command
       ->add_option("--change", request->changes,
-                   "Replay it with this change, too: " + job_change_names() + "; may be repeated: each alone, and all")
+                   "Also replay the job with this change: " + job_change_names() +
+                       "; repeated: each change alone, then all together")
       ->allow_extra_args(false);
   add_network_option(*command, request->network);
   add_output_options(*command, request->output, {"text", "json", "html", "perfetto", "chakra"});

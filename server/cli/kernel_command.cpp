@@ -180,7 +180,7 @@ void add_kernel_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<KernelOptions>();
   auto output = std::make_shared<Output>();
   CLI::App* command = app.add_subcommand(
-      "kernel", "Programs for an operation, constructed for this processor: predicted, then compiled and timed.");
+      "kernel", "Generate kernels for an operation on this processor, compile the most promising, and time them.");
   command->add_option(
       "OPERATION", options->operation,
       "One operation in float32: 'matmul ROWS COLUMNS DEPTH', 'bmm BATCHES ROWS COLUMNS DEPTH' or 'linear ROWS OUTPUTS "
@@ -202,7 +202,7 @@ void add_kernel_command(CLI::App& app, int& exit_code) {
   command->add_option("--seconds", options->seconds, "How long to time each program")
       ->check(number_in(0.01, 60))
       ->capture_default_str();
-  command->add_option("--python", options->python, "Interpreter with torch")->default_str("found");
+  command->add_option("--python", options->python, "Interpreter with torch")->default_str("detected");
   command
       ->add_option("--device", options->device,
                    "The processor, as `ridgeline machine show --format json` writes it, or a GPU by its name, such as "

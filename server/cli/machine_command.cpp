@@ -90,7 +90,7 @@ void add_show_command(CLI::App& machine, int& exit_code) {
   auto name = std::make_shared<std::string>();
   auto output = std::make_shared<Output>();
   CLI::App* command = machine.add_subcommand(
-      "show", "Show the peaks and bandwidths of this processor, as they were measured, or of a GPU's data sheet.");
+      "show", "Show the measured peaks and bandwidths of this processor, or those of a GPU's data sheet.");
   command->add_option("GPU", *name, "A GPU, such as V100: its data sheet instead; nothing is measured");
   add_output_options(*command, output);
   command->footer(
@@ -104,13 +104,14 @@ void add_measure_command(CLI::App& machine, int& exit_code) {
   auto seconds = std::make_shared<double>(0.25);
   auto output = std::make_shared<Output>();
   CLI::App* command = machine.add_subcommand(
-      "measure", "Measure the peaks by type of this processor, and the bandwidths of its caches and memory.");
+      "measure",
+      "Measure this processor's peak throughput for each data type, and the bandwidths of its caches and memory.");
   command->add_option("--seconds", *seconds, "How long each of about 20 benchmarks takes")
       ->check(number_in(0.01, 10))
       ->capture_default_str();
   add_output_options(*command, output);
   command->footer(
-      "What was measured is kept for this machine: reports say what operations attain of it.\n"
+      "Results are kept for this machine: reports show what share of these peaks operations reach.\n"
       "\n"
       "Examples:\n"
       "  ridgeline machine measure\n"
@@ -121,7 +122,8 @@ void add_measure_command(CLI::App& machine, int& exit_code) {
 }  // namespace
 
 void add_machine_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("machine", "What this processor, or a known GPU, can do.");
+  CLI::App* command =
+      app.add_subcommand("machine", "Show or measure the limits of this processor, or show those of a GPU.");
   command->require_subcommand(1);
   command->footer(
       "Examples:\n"

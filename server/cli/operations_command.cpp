@@ -100,7 +100,7 @@ int list(const Output& output, std::size_t most) {
 }  // namespace
 
 void add_operations_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("operations", "Times of operations alone: measure, list and share them.");
+  CLI::App* command = app.add_subcommand("operations", "Time single operations, and list or share the results.");
   command->require_subcommand(1);
   command->footer(
       "Examples:\n"
@@ -114,16 +114,16 @@ void add_operations_command(CLI::App& app, int& exit_code) {
   measuring->add_option("--measure-seconds", options->seconds, "Seconds for timing at most")
       ->check(number_in(1, 3600))
       ->capture_default_str();
-  CLI::Option* host =
-      measuring->add_option("--host", options->elsewhere.host,
-                            "Time them on this host instead, by ssh: of the model it learns the shapes only");
+  CLI::Option* host = measuring->add_option(
+      "--host", options->elsewhere.host, "Time them on this host instead, over ssh: only tensor shapes are sent to it");
   host->check(CLI::Validator(
       [](const std::string& name) { return name.empty() || name[0] == '-' ? "HOST is no host" : std::string(); },
       "HOST"));
   measuring->add_option("--host-python", options->elsewhere.python, "With --host: Python with torch on the host")
       ->needs(host)
       ->capture_default_str();
-  measuring->add_flag("--all", options->elsewhere.all, "With --host: also operations that are known of its device")
+  measuring
+      ->add_flag("--all", options->elsewhere.all, "With --host: also time operations already measured on its device")
       ->needs(host);
   measuring->add_option("--ssh-option", "With --host: an option of ssh, such as `-p2222`; may be repeated")
       ->needs(host)
@@ -139,7 +139,9 @@ void add_operations_command(CLI::App& app, int& exit_code) {
   auto output = std::make_shared<Output>();
   auto most = std::make_shared<std::size_t>(50);
   CLI::App* listing = command->add_subcommand("list", "List the times, the slowest operations first.");
-  listing->add_option("--most", *most, "How many to list")->check(CLI::Range(1, 1'000'000))->capture_default_str();
+  listing->add_option("--most", *most, "Number of operations to list")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
   add_output_options(*listing, output);
   listing->footer(
       "Examples:\n"

@@ -114,8 +114,9 @@ void add_code_option(CLI::App& command, std::vector<std::string>& code) {
     return found.empty() ? found : found + ": name packages as `import` does, such as transformers,timm";
   };
   command
-      .add_option("--code", code,
-                  "Packages whose lines have figures of their own, beside the user's, such as transformers,timm")
+      .add_option(
+          "--code", code,
+          "Packages whose lines are reported too, such as transformers,timm; by default only your own code has lines")
       ->delimiter(',')
       ->expected(1, static_cast<int>(protocol::kMaxPackages))
       ->check(CLI::Validator(problem, "PACKAGES"));
@@ -124,8 +125,7 @@ void add_code_option(CLI::App& command, std::vector<std::string>& code) {
 void add_place_options(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request) {
   command.add_option("--python", request->python,
                      "Interpreter with torch and the model's packages; default: .venv, VIRTUAL_ENV or python3");
-  command.add_option("--project-root", request->project_root,
-                     "Folder whose lines are the user's; default: the nearest project");
+  command.add_option("--project-root", request->project_root, "Root folder of your code; default: the nearest project");
   add_code_option(command, request->code);
 }
 
@@ -139,7 +139,7 @@ CLI::Option* add_timeout_option(CLI::App& command, const std::shared_ptr<app::Pr
 }
 
 void add_seconds_option(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request) {
-  command.add_option("--seconds", request->time_budget_seconds, "How long to time the bare step")
+  command.add_option("--seconds", request->time_budget_seconds, "How long to time the step without instrumentation")
       ->check(number_in(0.1, 3600))
       ->capture_default_str();
 }
@@ -168,14 +168,14 @@ std::vector<CLI::Option*> add_entry_options(CLI::App& command, const std::shared
   return {
       command
           .add_option("--check-sizes", request->check_sizes,
-                      "Further batch sizes to run, to check the predictions of the models")
+                      "Batch sizes to run only to check Ridgeline's predictions, which are not fitted to them")
           ->delimiter(',')
           ->check(CLI::Range(1, 1 << 24)),
       add_timeout_option(command, request),
       add_memory_limit_option(command, request),
       command
           .add_option("--co2", request->co2_g_per_kwh,
-                      "Grams of CO2 that a kWh of the electricity emits: the report has the emissions of the step")
+                      "Carbon intensity of your electricity in g CO2/kWh: adds the step's emissions to the report")
           ->check(number_in(0, 1e5)),
   };
 }
@@ -199,7 +199,7 @@ void add_report_options(CLI::App& command, const std::shared_ptr<Output>& output
 void add_warnings_option(CLI::App& command, const std::shared_ptr<Output>& output) {
   command.add_flag_callback(
       "--warnings", [output] { output->warnings = report::ShownWarnings::kAll; },
-      "Show every warning in a text, not only the one that matters most");
+      "Show all warnings in text output, not only the most important one");
 }
 
 void add_output_options(CLI::App& command, const std::shared_ptr<Output>& output,

@@ -227,15 +227,14 @@ void add_predict_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<PredictOptions>();
   CLI::App* command = app.add_subcommand("predict", "Predict throughput and memory at another batch size.");
   const std::vector<CLI::Option*> questions = add_questions(*command, *options);
-  CLI::Option* memory =
-      command
-          ->add_option("--memory", options->memory_bytes,
-                       "With --make-fit, and with --fits, which it implies: this much memory, such as 8GiB, instead of "
-                       "the device's")
-          ->transform(CLI::AsSizeValue(false))
-          ->check(CLI::PositiveNumber);
+  CLI::Option* memory = command
+                            ->add_option("--memory", options->memory_bytes,
+                                         "Memory to fit into, such as 8GiB, in place of the device's: for --make-fit "
+                                         "and --fits, which it implies when alone")
+                            ->transform(CLI::AsSizeValue(false))
+                            ->check(CLI::PositiveNumber);
   command->add_flag("--refine", options->refine,
-                    "Also predict the batch size from operations that are timed at its shapes; profiles anew");
+                    "Also predict by timing the operations at the new batch size's shapes; takes a new profile");
   command
       ->add_option("--measure-seconds", options->measure_seconds,
                    "With --refine and --make-fit: how long to time operations that are not known yet")

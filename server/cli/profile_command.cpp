@@ -49,18 +49,21 @@ void add_options(CLI::App& command, const std::shared_ptr<ProfileOptions>& optio
       command.add_option("--steps", script.steps, "Steps to record")
           ->check(number_in(1, 1000))
           ->default_str("as many as fit into a second"),
-      command.add_flag("--stop", script.stop, "End the script after the steps were recorded and timed"),
+      command.add_flag("--stop", script.stop,
+                       "Stop the script once its steps are recorded and timed, instead of letting it finish"),
       command.add_option("--step-boundary", options->script.step_boundary,
-                         "What ends a training step: optimizer, dataloader, or a line as FILE:LINE; default: found"),
-      command.add_option("--batch-size", script.batch_size, "How many samples a training step trains; default: found")
+                         "What ends a training step: optimizer, dataloader, or a line as FILE:LINE; default: detected"),
+      command
+          .add_option("--batch-size", script.batch_size, "How many samples a training step trains; default: detected")
           ->check(number_in(1, 1 << 24)),
       command.add_flag("--allow-writes", options->script.allow_writes,
-                       "With --batch-sizes: let it write files and use the network when it runs again"),
+                       "With --batch-sizes: let the extra runs of the script write files and use the network"),
       command
           .add_option("--ranks", options->script.ranks,
                       "Which ranks of a job are recorded: all, or numbers such as 0,3")
           ->capture_default_str(),
-      add_file_option(command, "--job", options->script.job_file, "Write what the ranks sent each other to a file"),
+      add_file_option(command, "--job", options->script.job_file,
+                      "Save the communication between ranks to this file, for `ridgeline job`"),
   };
   for (CLI::Option* option : of_scripts) {
     option->group(kOfScripts);

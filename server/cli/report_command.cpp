@@ -58,7 +58,7 @@ void add_report_command(CLI::App& app, int& exit_code) {
           "SQLite export of Nsight Systems; also from another machine")
       ->required();
   const auto of_traces = [](CLI::Option* option) { option->group(kOfTraces); };
-  of_traces(command->add_option("--project-root", trace->project_root, "Folder whose lines are the user's"));
+  of_traces(command->add_option("--project-root", trace->project_root, "Root folder of your code"));
   add_code_option(*command, trace->code);
   of_traces(command->get_option("--code"));
   of_traces(
@@ -71,7 +71,7 @@ void add_report_command(CLI::App& app, int& exit_code) {
   of_traces(command->get_option("--step-boundary"));
   add_report_options(*command, output);
   command->footer(
-      "Nothing of the user's code is run.\n"
+      "None of your code is run.\n"
       "\n"
       "Examples:\n"
       "  ridgeline report 5b978a880ee3d73e --format markdown --output report.md\n"

@@ -100,7 +100,10 @@ void add_serve_command(CLI::App& app, int& exit_code) {
   CLI::Option* pipe = command->add_option("--pipe", options->pipe,
                                           "Unix socket: connects to the client that listens there, else listens");
   CLI::Option* port =
-      command->add_option("--socket", options->port, "Port on 127.0.0.1: the same; 0 listens on any port")
+      command
+          ->add_option(
+              "--socket", options->port,
+              "TCP port on 127.0.0.1: connects to a client that listens there, else listens; 0 picks a free port")
           ->check(CLI::Range(0, 65535));
   stdio->excludes(pipe)->excludes(port)->group(kWhere);
   pipe->excludes(port)->group(kWhere);

@@ -195,22 +195,25 @@ int train(const TrainOptions& options) {
 
 void add_train_command(CLI::App& operations, int& exit_code) {
   auto options = std::make_shared<TrainOptions>();
-  CLI::App* command = operations.add_subcommand(
-      "train", "Train estimators for operations of a device that are not measured, from those that are.");
+  CLI::App* command =
+      operations.add_subcommand("train", "Train estimators that predict unmeasured operations from measured ones.");
   command->add_option("--device", options->device, "As `operations list` names it; default: this processor");
   CLI::Option* across = command->add_flag("--across-devices", options->across,
-                                          "For GPUs that nobody measured on, from all that have a data sheet");
-  command->add_option("--test-on", options->test_on, "With --across-devices: a GPU that only tests; may be repeated")
+                                          "For GPUs without measurements, from all that have a data sheet");
+  command
+      ->add_option("--test-on", options->test_on,
+                   "With --across-devices: a GPU to hold out for testing; may be repeated")
       ->needs(across)
       ->take_all();
-  command->add_option("--python", options->python, "Interpreter with torch, which trains")->default_str("found");
-  command->add_option("--hold-out", options->held_out, "Share of the times that only test the estimators")
+  command->add_option("--python", options->python, "Interpreter with torch, which trains")->default_str("detected");
+  command->add_option("--hold-out", options->held_out, "Share of the times to hold out for testing")
       ->check(number_in(0.01, 0.9))
       ->capture_default_str();
   command->add_option("--share", options->share, "Share of the other times to train with")
       ->check(number_in(0.001, 1))
       ->capture_default_str();
-  command->add_flag("--without-product", options->without_product, "Leave the product form out, to see what it brings");
+  command->add_flag("--without-product", options->without_product,
+                    "Train without the product-form term, as an ablation");
   add_output_options(*command, options->output);
   command->footer(
       "Examples:\n"

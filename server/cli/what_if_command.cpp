@@ -162,11 +162,10 @@ std::string list_of_changes() {
 void add_what_if_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<WhatIfOptions>();
   CLI::App* command = app.add_subcommand(
-      "what-if",
-      "Predict what changes of a training step would bring: of an entry point, or of a trace of another profiler.");
+      "what-if", "Predict the effect of changes to a training step, from an entry point or another profiler's trace.");
   command->add_option("--change", options->changes,
-                      "A change, as NAME or NAME:ARGUMENT; may be repeated: each alone, and all together in order. "
-                      "Without it, those that most often pay");
+                      "A change, as NAME or NAME:ARGUMENT; repeated: each change alone, then all together in order. "
+                      "Default: the changes that most often help");
   command->add_option("--set", options->widths,
                       "Another width of a layer, as MODULE:ATTRIBUTE=N, such as fc1:out_features=1024: the same as "
                       "--change set:MODULE:ATTRIBUTE=N; may be repeated");
@@ -177,9 +176,10 @@ void add_what_if_command(CLI::App& app, int& exit_code) {
   add_step_boundary_option(*command, options->step_boundary);
   command->add_flag("--try", options->attempt,
                     "Also run each change that applies, in turns with the unchanged step; no file is changed");
-  command->add_flag("--search", options->search, "Find the best combination, and try the best three");
+  command->add_flag("--search", options->search, "Search for the best combination of changes, and try the best three");
   command
-      ->add_option("--memory", options->memory_bytes, "With --search: only what needs at most this much, such as 8GiB")
+      ->add_option("--memory", options->memory_bytes,
+                   "With --search: only combinations whose peak memory is at most this, such as 8GiB")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::PositiveNumber);
   command
@@ -193,10 +193,16 @@ void add_what_if_command(CLI::App& app, int& exit_code) {
   command->get_option("ENTRY")->description("An entry point, or a trace of torch.profiler or Nsight Systems");
   add_output_options(*command, options->output, {"text", "json", "html"});
   add_warnings_option(*command, options->output);
-  command->footer("Changes:\n" + list_of_changes() +
-                  "\nExamples:\n"
-                  "  ridgeline what-if entry.py --try\n"
-                  "  ridgeline what-if trace.json.gz --change loader-workers:4 --change amp");
+  command->footer(
+      "A change \"by rule\" is estimated from the graph of the step and cannot be tried; one \"only by trying\" has "
+      "no\n"
+      "prediction.\n"
+      "\n"
+      "Changes:\n" +
+      list_of_changes() +
+      "\nExamples:\n"
+      "  ridgeline what-if entry.py --try\n"
+      "  ridgeline what-if trace.json.gz --change loader-workers:4 --change amp");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

@@ -41,7 +41,7 @@ def test_nothing_is_suggested_where_nothing_is_near(arguments: tuple[str | Path,
     assert "Did you mean" not in done.stderr
 
 
-GROUPS = ["Start here", "Decide", "Jobs of several ranks", "This machine", "Editors and tools"]
+GROUPS = ["Start here", "Predict and compare", "Jobs of several ranks", "This machine", "Editors and tools"]
 
 
 def test_the_program_alone_shows_its_commands_in_groups() -> None:

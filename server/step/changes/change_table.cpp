@@ -121,7 +121,7 @@ constexpr std::array kChanges = {
     of_graph("gist", "", "activations encoded (Gist)",
              "`torch.autograd.graph.saved_tensors_hooks` that encode and decode; lossy ones change training", gist, "",
              "Daydream 5.2"),
-    of_graph("zero", "N[,BYTES]", "optimizer state shared out to N workers",
+    of_graph("zero", "N[,BYTES]", "optimizer state sharded across N workers",
              "`torch.distributed.optim.ZeroRedundancyOptimizer`", zero),
 };
 
