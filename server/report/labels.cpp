@@ -160,7 +160,7 @@ std::string line_explanation(const analysis::LineCost& line, const Profile& prof
                         share(ratio(static_cast<double>(line.peak_bytes), static_cast<double>(profile.peak_bytes))));
   }
   if (analysis::is_uncertain(profile)) {
-    text += fmt::format(". The step took {} to {} (95 % interval): it varies much", duration(profile.iteration.ms.low),
+    text += fmt::format(". The step took {} to {} (95 % interval): it varies a lot", duration(profile.iteration.ms.low),
                         duration(profile.iteration.ms.high));
   }
   return text;

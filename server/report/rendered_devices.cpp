@@ -217,8 +217,8 @@ std::string text_other_devices(const OtherDevices& devices) {
     if (!step.ns && !std::exchange(only_bounds, true)) {
       text += "  Only bounds are known of what follows: they do not say which of these is faster.\n";
     }
-    text += fmt::format("  {:<22}{:<34}{:>20}{:>21}  {}\n", printable(device.name), time_text(step),
-                        speed_text(step), cost_text(device, step, samples), fits_text(step));
+    text += fmt::format("  {:<22}{:<34}{:>20}{:>21}  {}\n", printable(device.name), time_text(step), speed_text(step),
+                        cost_text(device, step, samples), fits_text(step));
     text += "      " + sources_text(device, step) + "\n";
     across |= step.sources.across > 0;
     for (const StepOnDevice& other : device.steps) {

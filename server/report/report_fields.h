@@ -24,7 +24,7 @@ void fields(Io& io, analysis::Environment& environment) {
      "Kind of device that the code asked for and that `device` replaced, such as \"cuda\" with `--device cpu`: every "
      "figure is of `device`. Empty when the code got what it asked for.");
   io("lowMHz", environment.low_mhz, "Slowest clock of the processors while the step was timed, MHz; 0 when unknown.");
-  io("highMHz", environment.high_mhz, "Fastest, likewise.");
+  io("highMHz", environment.high_mhz, "Fastest clock of the processors while the step was timed, MHz; 0 when unknown.");
   if_present(io, "othersUsed", environment.others_used,
              "Processors that others used while the step was timed, where that left too few for it: the times are of a "
              "busy machine. Absent where it did not, and where it is not known.");
@@ -36,13 +36,13 @@ void fields(Io& io, analysis::Environment& environment) {
 template <typename Io>
 void fields(Io& io, protocol::BatchLength& length) {
   io.type("batchLength", "How long the inputs of the batch are, by the entry file's length_provider.");
-  io("total", length.total, "Of all samples.", kPositive);
-  io("unit", length.unit, "In which it is, as the entry file names it.", kNotEmpty);
+  io("total", length.total, "Total length of all samples.", kPositive);
+  io("unit", length.unit, "Unit of the length, as the entry file names it.", kNotEmpty);
 }
 
 template <typename Io>
 void fields(Io& io, analysis::CodePackage& package) {
-  io("package", package.name, "As it is imported.", kNotEmpty);
+  io("package", package.name, "Import name of the package.", kNotEmpty);
   io("places", package.places, "Absolute paths of its folders, or of the one file that it is.", kNotEmpty);
 }
 
@@ -273,7 +273,7 @@ void fields(Io& io, analysis::LineCost& line) {
 
 template <typename Io>
 void fields(Io& io, analysis::OtherCost& other) {
-  io("name", other.name, "What it is, for a reader.", kNotEmpty);
+  io("name", other.name, "Display name.", kNotEmpty);
   io("timeMs", other.ms, "Time of one iteration. Milliseconds.");
   pieces(io, "timeModel", other.model, InMs{}, "Its time against the batch size, as a line's.");
   io("peakBytes", other.peak_bytes, "Alive at the peak instant. Bytes.");
@@ -287,7 +287,7 @@ template <typename Io>
 void fields(Io& io, analysis::UnusedGradients& unused) {
   place(io, "location", unused.location, "The line; null when it is not the user's.");
   io("parameter", unused.parameter, "The largest of them.");
-  io("parameters", unused.parameters, "How many.", Whole{1});
+  io("parameters", unused.parameters, "Number of such parameters.", Whole{1});
   io("bytes", unused.bytes, "Of their gradients. Bytes.");
 }
 
@@ -313,7 +313,7 @@ void report_fields(Io& io, analysis::Profile& profile, const analysis::Outlook& 
      Whole{kReportVersion, kReportVersion});
   converted(
       io, "id", profile.id.empty() ? std::nullopt : std::optional(profile.id),
-      "Under which the profile is kept in the user's cache; null when it could not be kept.",
+      "Id of the profile in the user's cache; null when it could not be kept.",
       [&](const std::optional<std::string>& read) {
         io.check(read.has_value(), "id is null: the profile was not kept");
         profile.id = read.value_or("");
@@ -364,7 +364,7 @@ void report_fields(Io& io, analysis::Profile& profile, const analysis::Outlook& 
   io("skipped", profile.skipped, "Batch sizes that were tried and did not run.");
   io("lines", profile.lines,
      "Lines of the user's and of the packages of entry.code that took time or hold memory, most self time first. The "
-     "selfs and other[].timeMs sum to "
+     "self times and other[].timeMs sum to "
      "iteration.timeMs; atPeak and other[].peakBytes sum to memory.peakBytes.",
      AtMost{kMaxParts});
   io("other", profile.other, "Time and memory that none of the lines can own.");

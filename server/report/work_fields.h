@@ -115,7 +115,7 @@ void fields(Io& io, analysis::StepWork& work) {
 
 template <typename Io>
 void fields(Io& io, analysis::Figure& figure) {
-  io("name", figure.name, "What it is, for a reader.", kNotEmpty);
+  io("name", figure.name, "Display name.", kNotEmpty);
   io("value", figure.value, "The figure.");
   io("unit", figure.unit, "A share of 1, samples of a batch, or samples per second.");
 }

@@ -134,7 +134,7 @@ test('a line that is slower than before a save has it in a column of the costlie
   assert.match((await window.costs())[0].name, /sleep\(0\.08\)/);
 });
 
-test('figures of a step whose time varies much look uncertain wherever they are shown', async (t) => {
+test('figures of a step whose time varies a lot look uncertain wherever they are shown', async (t) => {
   const window = await ownWindow(t, { file: null });
   const wait = '__import__("time").sleep(__import__("random").uniform(0, 0.08))\n        optimizer.zero_grad()';
   window.write('entry.py', window.read('entry.py').replace('optimizer.zero_grad()', wait));
@@ -146,7 +146,7 @@ test('figures of a step whose time varies much look uncertain wherever they are 
     .getByText(/≈ [\d.]+ samples\/s/)
     .first()
     .waitFor();
-  const why = /The iteration time (varies much|is that of \d+ iterations)/; // too few of them on a busy machine
+  const why = /The iteration time (varies a lot|is that of \d+ iterations)/; // too few of them on a busy machine
   await window.view.getByText(why).first().waitFor();
   const line = async () => (await window.lineWith('self.relu(self.fc1(hidden))')).text;
   await until(async () => assert.match(await line(), /≈/));

@@ -332,7 +332,7 @@ class Comparing {
       note_if(std::ranges::any_of(profile->lines, &std::string::empty, &LineCost::text),
               fmt::format("{} lacks texts of lines: those files are matched by line number.", subject->name));
       note_if(is_uncertain(*profile),
-              fmt::format("The iteration time of {} varies much: its 95 % interval is more than 10 % wide.",
+              fmt::format("The iteration time of {} varies a lot: its 95 % interval is more than 10 % wide.",
                           subject->name));
     }
   }

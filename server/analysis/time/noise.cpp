@@ -35,7 +35,7 @@ std::string uncertainty(const Profile& profile) {
                        count == 1 ? "" : "s");
   }
   const double percent = std::min(100 * relative_width(profile.iteration.ms), 1e9);
-  return fmt::format("The iteration time varies much: its 95 % interval is {:.0f} % wide.", percent);
+  return fmt::format("The iteration time varies a lot: its 95 % interval is {:.0f} % wide.", percent);
 }
 
 }  // namespace ridgeline::analysis

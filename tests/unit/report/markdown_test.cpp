@@ -92,7 +92,7 @@ TEST(Labels, ShowUncertainty) {
   EXPECT_THAT(throughput_label(profile), HasSubstr("≈"));
   EXPECT_THAT(line_label(line, profile, LabelFormat::kTime), HasSubstr("≈"));
   EXPECT_THAT(line_explanation(line, profile), HasSubstr(": 30 % of the step. "));
-  EXPECT_THAT(line_explanation(line, profile), HasSubstr("(95 % interval): it varies much"));
+  EXPECT_THAT(line_explanation(line, profile), HasSubstr("(95 % interval): it varies a lot"));
 }
 
 TEST(Labels, SayWhatChanged) {
