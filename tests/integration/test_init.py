@@ -227,7 +227,7 @@ def test_a_script_that_is_of_no_use_is_refused(text: str | None, code: int, why:
 
 def test_the_message_for_a_training_script_names_the_command(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(PLAIN)
-    done = ridgeline("profile", tmp_path / "train.py")
+    done = ridgeline("predict", tmp_path / "train.py", "--batch-size", "8", "--python", sys.executable)
     assert done.returncode == 1 and "`ridgeline init` writes a first version" in done.stderr
 
 
