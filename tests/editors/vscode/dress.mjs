@@ -10,7 +10,8 @@ const file = path.join(root, 'tests/view/webview.json');
 export async function assertDressed(window) {
   const sheet = readFileSync(path.join(root, 'editors/vscode/media/view.css'), 'utf8');
   const found = await window.view.locator('html').evaluate((html) => ({
-    className: html.querySelector('body').className,
+    // Others are the view's own, of the profile that it shows.
+    className: [...html.querySelector('body').classList].filter((name) => name.startsWith('vscode-')).join(' '),
     styles: html.querySelector('#_defaultStyles').textContent,
     variables: Object.fromEntries(
       [...html.style]
