@@ -33,7 +33,7 @@ test('speedscope opens a profile that was imported', async () => {
       trace,
       execFileSync(path.join(root, '.venv/bin/python'), ['-c', made], { cwd: path.join(root, 'tests/integration') }),
     );
-    execFileSync(binary, ['import', trace, '--format', 'speedscope', '--output', profile]);
+    execFileSync(binary, ['report', trace, '--format', 'speedscope', '--output', profile]);
     const page = await browser.newPage();
     const errors = [];
     page.on('pageerror', ({ message }) => errors.push(message));
