@@ -45,14 +45,9 @@ test('a drag is written once, at its end, also where files are saved by themselv
   const before = window.read('entry.py');
   await window.hold('Throughput', 0.2);
   let last = '64';
-  for (const part of [0.5, 0.4, 0.3, 0.2]) {
+  const moveTo = async (part) => {
     const box = await window.slider('Throughput').boundingBox();
     await window.page.mouse.move(box.x + part * box.width, box.y + 5);
-    last = await until(async () => {
-      const size = await shownBatchSize(window);
-      assert.notEqual(size, last);
-      return size;
-    });
     // As long as it takes to be saved, if there were something to save.
     for (let look = 0; look < 10; ++look) {
       assert.equal(await batchSize(window), '64');
@@ -61,9 +56,17 @@ test('a drag is written once, at its end, also where files are saved by themselv
       assert.equal(window.read('entry.py'), before);
       await window.page.waitForTimeout(20);
     }
-  }
+    last = await shownBatchSize(window);
+  };
+  for (const part of [0.5, 0.4, 0.3, 0.2]) await moveTo(part);
+  // By the model of a busy machine, neighbouring places may stand for one batch size. It ends at another than the code's.
+  for (const part of [0.6, 0.1, 0.8]) if (last === '64') await moveTo(part);
   await window.page.mouse.up();
-  await until(async () => assert.equal(await batchSize(window), last));
+  await until(async () => {
+    last = await shownBatchSize(window);
+    assert.notEqual(last, '64');
+    assert.equal(await batchSize(window), last);
+  });
   await until(async () => assert.equal(window.read('entry.py'), before.replace('= 64)', `= ${last})`)));
   // What was saved is predicted, and in the background perhaps tried: it is not profiled.
   for (let look = 0; look < 20; ++look) {
