@@ -70,7 +70,6 @@ void add_devices_command(CLI::App& app, int& exit_code) {
   add_device_option(*command, options->request);
   add_place_options(*command, options->request);
   add_timeout_option(*command, options->request);
-  constexpr const char* kOfTraces = "Options for traces";
   command
       ->add_option("--recorded-on", question.recorded_on,
                    "The GPU of the trace, such as a100, or a file that describes it, needed if the trace names no GPU "
@@ -79,8 +78,7 @@ void add_devices_command(CLI::App& app, int& exit_code) {
   command->add_option("--recorded-batch-size", question.recorded_batch_size, "Samples of the trace's step")
       ->check(CLI::Range(1, analysis::kMaxBatchSize))
       ->group(kOfTraces);
-  add_step_boundary_option(*command, options->step_boundary);
-  command->get_option("--step-boundary")->group(kOfTraces);
+  add_step_boundary_option(*command, options->step_boundary)->group(kOfTraces);
   add_output_options(*command, options->output);
   add_warnings_option(*command, options->output);
   command->footer(

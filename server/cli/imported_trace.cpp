@@ -76,10 +76,11 @@ std::string beginning_of(const std::string& path, std::size_t bytes) {
 
 }  // namespace
 
-void add_step_boundary_option(CLI::App& command, std::string& value) {
-  command.add_option("--step-boundary", value,
-                     "What ends a step of a trace: optimizer, dataloader, backward, none, the line where a function "
-                     "begins, as FILE:LINE, or the name of a range; default: detected");
+CLI::Option* add_step_boundary_option(CLI::App& command, std::string& value) {
+  return command.add_option(
+      "--step-boundary", value,
+      "What ends a step of a trace: optimizer, dataloader, backward, none, the line where a function "
+      "begins, as FILE:LINE, or the name of a range; default: detected");
 }
 
 std::string absolute_path(const std::string& path) {

@@ -26,8 +26,11 @@ struct TraceOptions {
   std::string step_boundary{};  ///< the value of --step-boundary; empty: found
 };
 
+/// The group of options that commands have for traces only.
+inline constexpr const char* kOfTraces = "Options for traces";
+
 /// --step-boundary of commands that read traces.
-void add_step_boundary_option(CLI::App& command, std::string& value);
+CLI::Option* add_step_boundary_option(CLI::App& command, std::string& value);
 
 /// Without links where they can be followed, and without a '/' at its end.
 std::string absolute_path(const std::string& path);

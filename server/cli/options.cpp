@@ -84,6 +84,19 @@ std::error_code write_to(const std::string& path, const std::string& text) {
   return problem;
 }
 
+void add_seconds_option(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request) {
+  command.add_option("--seconds", request->time_budget_seconds, "How long to time the step without instrumentation")
+      ->check(number_in(0.1, 3600))
+      ->capture_default_str();
+}
+
+CLI::Option* add_memory_limit_option(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request) {
+  return command
+      .add_option("--memory-limit", request->memory_limit_bytes,
+                  "Memory that the step may use, such as 8GiB; default: 95 % of what is available")
+      ->transform(CLI::AsSizeValue(false));
+}
+
 }  // namespace
 
 CLI::Validator number_in(double low, double high) {
@@ -108,12 +121,20 @@ void take_one_value_each(CLI::App& command) {
   }
 }
 
-void add_code_option(CLI::App& command, std::vector<std::string>& code) {
+void refuse_options_of(const CLI::App& command, std::string_view group, const std::string& why) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_group() == group && option->count() > 0) {
+      throw CLI::ValidationError(option->get_name(), why);
+    }
+  }
+}
+
+CLI::Option* add_code_option(CLI::App& command, std::vector<std::string>& code) {
   const auto problem = [](const std::string& name) {
     const std::string found = app::code_name_problem(name);
     return found.empty() ? found : found + ": name packages as `import` does, such as transformers,timm";
   };
-  command
+  return command
       .add_option(
           "--code", code,
           "Packages whose lines are reported too, such as transformers,timm; by default only your own code has lines")
@@ -138,28 +159,19 @@ CLI::Option* add_timeout_option(CLI::App& command, const std::shared_ptr<app::Pr
       ->default_str(std::to_string(request->time_limit.count()));
 }
 
-void add_seconds_option(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request) {
-  command.add_option("--seconds", request->time_budget_seconds, "How long to time the step without instrumentation")
-      ->check(number_in(0.1, 3600))
-      ->capture_default_str();
-}
-
 void add_device_option(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request) {
   command.add_option("--device", request->device, "cpu: run on the CPU even where the code asks for CUDA")
       ->check(CLI::IsMember({"cpu"}));
 }
 
-CLI::Option* add_memory_limit_option(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request) {
-  return command
-      .add_option("--memory-limit", request->memory_limit_bytes,
-                  "Memory that the step may use, such as 8GiB; default: 95 % of what is available")
-      ->transform(CLI::AsSizeValue(false));
-}
-
-void add_measurement_options(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request) {
+void add_step_options(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request) {
   add_device_option(command, request);
   add_place_options(command, request);
   add_seconds_option(command, request);
+}
+
+void add_measurement_options(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request) {
+  add_step_options(command, request);
   add_timeout_option(command, request);
   add_memory_limit_option(command, request);
 }
@@ -185,9 +197,7 @@ void add_profile_options(CLI::App& command, const std::shared_ptr<app::ProfileRe
   command.add_option("--batch-sizes", request->batch_sizes, "Batch sizes to sample, such as 8,16,32; default: chosen")
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 24));
-  add_device_option(command, request);
-  add_place_options(command, request);
-  add_seconds_option(command, request);
+  add_step_options(command, request);
   add_entry_options(command, request);
 }
 

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/profiling/request.h"
@@ -18,8 +19,11 @@ CLI::Validator number_in(double low, double high);
 /// be a file: `devices --on a100 entry.py`.
 void take_one_value_each(CLI::App& command);
 
+/// Throws, with the reason, where an option of that group of the command is given.
+void refuse_options_of(const CLI::App& command, std::string_view group, const std::string& why);
+
 /// --code: packages whose lines have figures of their own.
-void add_code_option(CLI::App& command, std::vector<std::string>& code);
+CLI::Option* add_code_option(CLI::App& command, std::vector<std::string>& code);
 
 /// --python, --project-root and --code: where the user's code runs, and what of it has figures.
 void add_place_options(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request);
@@ -27,11 +31,11 @@ void add_place_options(CLI::App& command, const std::shared_ptr<app::ProfileRequ
 /// --device.
 void add_device_option(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request);
 
+/// --device, those of add_place_options(), and --seconds: where the step runs, and how long it is timed.
+void add_step_options(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request);
+
 /// --timeout.
 CLI::Option* add_timeout_option(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request);
-
-/// --seconds: how long the bare step is timed.
-void add_seconds_option(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request);
 
 /// How to measure: device, place, time and memory.
 void add_measurement_options(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request);

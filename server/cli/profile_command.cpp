@@ -38,9 +38,7 @@ void add_options(CLI::App& command, const std::shared_ptr<ProfileOptions>& optio
   command.add_option("--batch-sizes", options->script.batch_sizes,
                      "Also measure these batch sizes, such as 8,16,64, or auto; a script is run again for them. "
                      "Default: chosen for an entry point, none for a script");
-  add_device_option(command, options->request);
-  add_place_options(command, options->request);
-  add_seconds_option(command, options->request);
+  add_step_options(command, options->request);
   add_report_options(command, options->output);
   for (CLI::Option* option : add_entry_options(command, options->request)) {
     option->group(kOfEntries);
@@ -67,21 +65,6 @@ void add_options(CLI::App& command, const std::shared_ptr<ProfileOptions>& optio
   };
   for (CLI::Option* option : of_scripts) {
     option->group(kOfScripts);
-  }
-}
-
-/// Refuses options of the other kind.
-void check_options(const CLI::App& command, bool is_entry, const std::string& name) {
-  const std::string_view other = is_entry ? kOfScripts : kOfEntries;
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->get_group() == other && option->count() > 0) {
-      throw CLI::ValidationError(
-          option->get_name(), is_entry
-                                  ? fmt::format("it is for scripts and commands, and {} names the providers of an "
-                                                "entry point; after -- it runs as a script",
-                                                name)
-                                  : fmt::format("it is for entry points, and {} is none: it names no provider", name));
-    }
   }
 }
 
@@ -138,12 +121,16 @@ int profile(const CLI::App& command, const std::shared_ptr<ProfileOptions>& opti
     add_options(after, options);
     take_one_value_each(after);
     after.parse(std::vector<std::string>(words.rbegin(), words.rend() - 1));
-    check_options(command, true, name);
-    check_options(after, true, name);
+    const std::string why = fmt::format(
+        "it is for scripts and commands, and {} names the providers of an entry point; after -- it runs as a script",
+        name);
+    refuse_options_of(command, kOfScripts, why);
+    refuse_options_of(after, kOfScripts, why);
     options->request->entry = name;
     return profile_entry(*options);
   }
-  check_options(command, false, name);
+  refuse_options_of(command, kOfEntries,
+                    fmt::format("it is for entry points, and {} is none: it names no provider", name));
   if (after_dashes.empty()) {
     print_error(name + " is no entry point: it is run as it is");
   }

@@ -1,5 +1,6 @@
 #include "cli/report_command.h"
 
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -18,8 +19,6 @@ namespace ridgeline::cli {
 
 namespace {
 
-constexpr const char* kOfTraces = "Options for traces";
-
 int report_profile(const std::string& name, const Output& output) {
   if (needs_recording(output.format)) {
     print_error("--format " + output.format +
@@ -33,14 +32,6 @@ int report_profile(const std::string& name, const Output& output) {
     return kExitUsage;
   }
   return write_out(rendered_profile(*profile, analysis::outlook_of(*profile), nullptr, output), output);
-}
-
-void check_options(const CLI::App& command, const std::string& name) {
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->get_group() == kOfTraces && option->count() > 0) {
-      throw CLI::ValidationError(option->get_name(), "it is for traces, and " + name + " is a profile");
-    }
-  }
 }
 
 }  // namespace
@@ -57,18 +48,19 @@ void add_report_command(CLI::App& app, int& exit_code) {
           "The id of a kept profile, a report in JSON, a Chrome trace of torch.profiler (plain or gzip), or the "
           "SQLite export of Nsight Systems; also from another machine")
       ->required();
-  const auto of_traces = [](CLI::Option* option) { option->group(kOfTraces); };
-  of_traces(command->add_option("--project-root", trace->project_root, "Root folder of your code"));
-  add_code_option(*command, trace->code);
-  of_traces(command->get_option("--code"));
-  of_traces(
+  const std::array of_traces = {
+      command->add_option("--project-root", trace->project_root, "Root folder of your code"),
+      add_code_option(*command, trace->code),
       command->add_option("--batch-size", trace->batch_size, "Samples in one iteration: a trace does not record it")
-          ->check(CLI::Range(1, analysis::kMaxBatchSize)));
-  of_traces(command->add_option(
-      "--process", trace->process,
-      "Process to analyse, if the Nsight Systems report has several, instead of the one with most steps"));
-  add_step_boundary_option(*command, trace->step_boundary);
-  of_traces(command->get_option("--step-boundary"));
+          ->check(CLI::Range(1, analysis::kMaxBatchSize)),
+      command->add_option(
+          "--process", trace->process,
+          "Process to analyse, if the Nsight Systems report has several, instead of the one with most steps"),
+      add_step_boundary_option(*command, trace->step_boundary),
+  };
+  for (CLI::Option* option : of_traces) {
+    option->group(kOfTraces);
+  }
   add_report_options(*command, output);
   command->footer(
       "None of your code is run.\n"
@@ -87,7 +79,7 @@ void add_report_command(CLI::App& app, int& exit_code) {
       exit_code = report_trace(*trace, *output);
       return;
     }
-    check_options(*command, trace->trace);
+    refuse_options_of(*command, kOfTraces, "it is for traces, and " + trace->trace + " is a profile");
     exit_code = report_profile(trace->trace, *output);
   });
 }

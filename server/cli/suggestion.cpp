@@ -24,21 +24,17 @@ std::string question(std::string_view word, const std::vector<std::string>& know
 
 std::vector<std::string> commands_of(const CLI::App& app) {
   std::vector<std::string> names;
-  const auto is_shown = [](const CLI::App* one) { return !one->get_group().empty() && !one->get_name().empty(); };
+  const auto is_shown = [](const CLI::App* one) { return !one->get_group().empty(); };
   for (const CLI::App* command : app.get_subcommands(is_shown)) {
     names.push_back(command->get_name());
   }
   return names;
 }
 
-/// Also those of its groups, which CLI11 has as applications without a name.
 std::vector<std::string> options_of(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options([](const CLI::Option*) { return true; })) {
     std::ranges::copy(option->get_lnames(), std::back_inserter(names));
-  }
-  for (const CLI::App* group : command.get_subcommands([](const CLI::App* one) { return one->get_name().empty(); })) {
-    std::ranges::copy(options_of(*group), std::back_inserter(names));
   }
   return names;
 }

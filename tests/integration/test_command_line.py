@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import option_pages
 import pytest
 from conftest import BINARY, ROOT, ridgeline
 
@@ -53,7 +54,7 @@ def test_the_program_alone_shows_its_commands_in_groups() -> None:
 
 def test_help_shows_values_in_the_words_of_users() -> None:
     """Neither the library's types nor its validators, for no option of any command."""
-    for command in commands_below():
+    for command in commands():
         shown = ridgeline(*command, "--help").stdout
         for line in re.findall(r"^  -.*", shown, re.MULTILINE):
             words = re.split(r"  +", line.strip())[0]
@@ -61,18 +62,15 @@ def test_help_shows_values_in_the_words_of_users() -> None:
             assert "TEXT" not in words, line
 
 
-def commands_below(*above: str) -> list[tuple[str, ...]]:
+def commands() -> list[tuple[str, ...]]:
     """The commands that the help lists, and theirs."""
-    groups = "|".join(GROUPS if not above else ["Commands"])
-    shown = re.findall(rf"^(?:{groups}):\n((?:  .*\n?)+)", ridgeline(*above, "--help").stdout, re.MULTILINE)
-    names = [name for group in shown for name in re.findall(r"^  ([a-z][a-z-]*)", group, re.MULTILINE)]
-    return [one for name in names for one in ((*above, name), *commands_below(*above, name))]
+    return [each.words for each in option_pages.commands(Path(BINARY))[1:]]
 
 
 def test_the_help_of_each_command_has_two_examples() -> None:
-    commands = commands_below()
-    assert {("init",), ("profile",), ("what-if",), ("compare",)} <= set(commands), commands
-    for command in commands:
+    every = commands()
+    assert {("init",), ("profile",), ("what-if",), ("compare",)} <= set(every), every
+    for command in every:
         done = ridgeline(*command, "--help")
         assert done.returncode == 0, command
         examples = done.stdout.partition("Examples:\n")[2].strip().splitlines()

@@ -73,7 +73,7 @@ class Measurement:
         self._warmup: list[int] = []
         self._recorded = 0
         self._closure_runs = 0  # backward passes in closures of optimizers, in the step that goes on
-        self._recorded_runs: list[int] = []  # likewise, of each recorded step
+        self._recorded_runs: set[int] = set()  # likewise, of the recorded steps
         self._retries = 0
         self._left_out = LeftOut()
         self._whole = WholeTime()
@@ -321,7 +321,7 @@ class Measurement:
         self._recorder.begin()
         self._communication.begin()
         self._recorded = 1
-        self._recorded_runs = []
+        self._recorded_runs = set()
         self._begin_iteration()
         self._state = self._recording
 
@@ -348,7 +348,7 @@ class Measurement:
                 self._left_out_step(happened, took, most_bytes)
                 return
         self._recorder.end_iteration()
-        self._recorded_runs.append(self._closure_runs)
+        self._recorded_runs.add(self._closure_runs)
         if self._recorded < self._wanted:
             self._recorded += 1
             self._begin_iteration()

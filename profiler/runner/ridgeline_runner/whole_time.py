@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from ridgeline_runner import timing
@@ -18,9 +18,9 @@ _WORTH_WAITING = 0.1  # part of the time
 _ALIKE = 1.25  # ratio of runs of the closure: within it, the shares of the lines hold
 
 
-def is_like_recorded(closure_runs: int, recorded: Sequence[int]) -> bool:
+def is_like_recorded(closure_runs: int, recorded: Collection[int]) -> bool:
     """Whether a step in which an optimizer ran its closure so often does the work of the recorded ones."""
-    return not recorded or min(recorded) <= _ALIKE * closure_runs <= _ALIKE**2 * max(recorded)
+    return not recorded or min(recorded) / _ALIKE <= closure_runs <= max(recorded) * _ALIKE
 
 
 class WholeTime:
