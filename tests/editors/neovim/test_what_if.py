@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from conftest import Editor, Terminal, project
 
 LINES = "table.concat(vim.api.nvim_buf_get_lines(vim.fn.bufnr('ridgeline://what-if'), 0, -1, false), '\\n')"
@@ -35,12 +34,11 @@ def test_a_change_is_asked_about_and_tried(editor: Editor) -> None:
     editor.until(f"{both}({LINES})")
     editor.neovim.command("q")
     open_list(editor)
-    predicted = r"(no change|unclear: try it|[\d.]+× \w+) \([\d.]+ to [\d.]+\)"
     shown = list_of(editor)
-    if "other processes ran" in shown and re.search("^  fused optimizer: .*measured", shown, re.M):
-        pytest.skip("the machine was busy: too little was timed to predict the change")
-    if "varies too much" not in shown:
-        assert re.search("^  fused optimizer +" + predicted, shown, re.M), shown
+    predicted = r"(no change|unclear: try it|[\d.]+× \w+) \([\d.]+ to [\d.]+\)"
+    # On a busy machine too little may have been timed; then the row says so.
+    unknown = r"– (?:.(?!torch\.compile))*?(was not measured|varies too much)"
+    assert re.search(f" fused optimizer ({predicted}|{unknown})", " ".join(shown.split())), shown
     assert "takes `fused=True` for the optimizer" in list_of(editor)
     assert "TRIED" not in list_of(editor)
     go_to(editor, "fused optimizer")
