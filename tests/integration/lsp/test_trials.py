@@ -24,6 +24,15 @@ def counting(entry: Path) -> Path:
     return runs
 
 
+def gated(entry: Path) -> Path:
+    """Has an entry's code wait wherever it runs while the returned file is missing, however fast the machine is."""
+    gate = entry.parent / "gate"
+    gate.touch()
+    wait = f"import os, time\nwhile not os.path.exists({str(gate)!r}):\n    time.sleep(0.01)\n"
+    entry.write_text(wait + entry.read_text())
+    return gate
+
+
 def count(runs: Path) -> int:
     return len(runs.read_text().splitlines())
 
@@ -67,6 +76,7 @@ def shown(editor: Editor, document: dict[str, Any]) -> tuple[str, str]:
 
 def test_the_measured_figure_replaces_the_predicted_one(editor: Editor, tmp_path: Path) -> None:
     entry = editor.folder / "entry.py"
+    gate = gated(entry)
     runs = counting(entry)
     document = editor.open(entry)
     uri = entry.as_uri()
@@ -74,6 +84,7 @@ def test_the_measured_figure_replaces_the_predicted_one(editor: Editor, tmp_path
     ran = count(runs)
     editor.asked.clear()
     editor.progress.clear()
+    gate.unlink()
     for size in range(65, 97):  # a bar is dragged; nothing runs until it rests
         editor.ask("ridgeline/setBatchSize", document | {"batchSize": size})
     batch = predicted(editor, 96, document)
@@ -86,6 +97,7 @@ def test_the_measured_figure_replaces_the_predicted_one(editor: Editor, tmp_path
     assert trial(editor, uri) == {"batchSize": 96, "running": True, "message": "batch size 96 is being tried"}
     assert "being tried" in lens(editor, document, "Batch 96: ")
 
+    gate.touch()
     tried(editor, uri, 1)
     assert count(runs) == ran + 1
     after = editor.ask("ridgeline/summary", document)
@@ -142,18 +154,23 @@ def test_without_consent_nothing_runs(editor: Editor, tmp_path: Path) -> None:
 
 def test_what_is_asked_for_goes_first(editor: Editor) -> None:
     entry = editor.folder / "entry.py"
+    gate = gated(entry)
     document = editor.open(entry)
     uri = entry.as_uri()
     editor.ask("ridgeline/profile", document)
+    gate.unlink()
     editor.type_over(uri, f"{SIZE}64", f"{SIZE}96")
     editor.until(lambda: trial(editor, uri).get("running"))
     editor.type_over(uri, f"{SIZE}96", f"{SIZE}80")  # another size: the first one is given up
     editor.until(lambda: trial(editor, uri).get("batchSize") == 80)
     assert predicted(editor, 96, document)["measured"] is None
-    summary = editor.ask("ridgeline/profile", document)  # of 80 itself, while it is tried
+    number = editor.wire.begin("ridgeline/profile", document)  # of 80 itself, while it is tried
+    gate.touch()
+    summary = editor.answer(number)["result"]
     assert summary["batchSize"] == 80
     assert summary["trial"] is None
     assert last(editor, uri)["revision"] == 0
+    gate.unlink()
     editor.type_over(uri, f"{SIZE}80", f"{SIZE}96")
     editor.until(lambda: trial(editor, uri).get("running"))
     editor.ask("workspace/executeCommand", {"command": "ridgeline.cancel", "arguments": [uri]})
