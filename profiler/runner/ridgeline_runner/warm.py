@@ -19,6 +19,7 @@ import socket
 import sys
 import sysconfig
 import traceback
+from collections.abc import Iterator
 from typing import Any
 
 from ridgeline_runner import descendants, overlay
@@ -31,7 +32,8 @@ _CHECK_SECONDS = 0.1
 
 def environment() -> dict[str, Any]:
     """What the daemon needs to know of this interpreter. Raises ImportError when there is no torch."""
-    import torch
+    with collector_paused():
+        import torch
 
     torch_folder = os.path.dirname(torch.__file__)
     headers = os.path.join(torch_folder, "include")
@@ -70,9 +72,22 @@ def load_agent(path: str) -> Any:
     return module
 
 
+@contextlib.contextmanager
+def collector_paused() -> Iterator[None]:
+    """No garbage collection while a large library is imported: it would visit all modules again and again, for a fifth
+    of the time, and find a megabyte."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 def _keep_objects() -> None:
-    """A child's garbage collector visits only the child's own objects: not torch's, on pages it would copy."""
-    gc.collect()
+    """A child's garbage collector visits only the child's own objects: not torch's, on pages it would copy. Garbage is
+    kept too: a collection would take as long as some profiles."""
     gc.freeze()
 
 
@@ -175,7 +190,7 @@ class _Parent:
         if _mentions_optimizers(spec) and "torch._dynamo" not in sys.modules:
             # The first optimizer of a process imports it, and it takes longer than most profiles. Where it cannot be
             # imported, the run says so if it needs it.
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(Exception), collector_paused():
                 import torch._dynamo  # noqa: F401
             _keep_objects()
         self._usual_threads = descendants.threads_on_machine()
