@@ -25,7 +25,7 @@ struct Experiment {
   };
   Kind kind = Kind::kCapture;
   std::vector<ChangeRequest> changes{};
-  std::vector<std::string> operations{};  ///< keys, as profiler/runner/ridgeline_runner/operation_key.py has them
+  std::vector<std::string> operations{};  ///< keys, as ridgeline_runner/measure/operation_key.py has them
   double seconds = 10;                    ///< of measuring altogether; of trying, for each change
   int copies = 1;                         ///< of kReplica: of the step, that also run at once
   bool for_cuda = false;                  ///< of kCapture: with the operators of a CUDA device, on the host too

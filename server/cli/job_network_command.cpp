@@ -33,7 +33,7 @@ struct NetworkRequest {
 
 std::vector<std::string> command_of(const NetworkRequest& request, const std::string& python,
                                     const std::string& sources) {
-  std::vector<std::string> command = {python,      sources + "/profiler/runner/ridgeline_runner/network.py",
+  std::vector<std::string> command = {python,      sources + "/profiler/runner/ridgeline_runner/measure/network.py",
                                       "--ranks",   std::to_string(request.ranks),
                                       "--seconds", std::to_string(request.seconds),
                                       "--largest", std::to_string(static_cast<long long>(request.largest_mib) << 20U)};

@@ -40,7 +40,7 @@ struct MeasuredOperator {
   double high = 0;
 };
 
-/// What the runner's operator_times.py wrote; an error says why there is no time, or what is wrong with the line.
+/// What the runner's emitted_operator.py wrote; an error says why there is no time, or what is wrong with the line.
 base::Result<MeasuredOperator> parse_measured_operator(const std::string& line);
 
 struct KernelAnswer {

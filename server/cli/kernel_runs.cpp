@@ -75,7 +75,7 @@ base::Result<MeasuredKernels> measure_kernels(const KernelConditions& conditions
       return written.error();
     }
   }
-  std::vector<std::string> command = {conditions.python, runner_file(conditions, "kernels.py"),
+  std::vector<std::string> command = {conditions.python, runner_file(conditions, "measure/kernels.py"),
                                       "--folder",        folder.path(),
                                       "--operation",     runner_operation(operation),
                                       "--threads",       std::to_string(conditions.threads),
@@ -100,8 +100,8 @@ base::Result<MeasuredOperator> measure_operator(const KernelConditions& conditio
     return written.error();
   }
   const auto line = worker::first_line_of(
-      {conditions.python, runner_file(conditions, "operator_times.py"), "--compiler", conditions.compiler, "--module",
-       file, "--key", key, "--operands", fmt::format("[{}]", fmt::join(call.operands, ",")), "--threads",
+      {conditions.python, runner_file(conditions, "measure/emitted_operator.py"), "--compiler", conditions.compiler,
+       "--module", file, "--key", key, "--operands", fmt::format("[{}]", fmt::join(call.operands, ",")), "--threads",
        std::to_string(conditions.threads), "--seconds", std::to_string(conditions.seconds)},
       kTimingLimit);
   if (!line) {

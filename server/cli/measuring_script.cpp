@@ -12,8 +12,9 @@ namespace ridgeline::cli {
 namespace {
 
 // Each imports only those before it.
-constexpr std::array<std::string_view, 6> kModules = {"timing",          "failure",        "operation_key",
-                                                      "operation_times", "machine_limits", "measure_elsewhere"};
+constexpr std::array<std::string_view, 6> kModules = {"common.timing",          "common.failure",
+                                                      "measure.operation_key",  "measure.operation_times",
+                                                      "machine.machine_limits", "measure.measure_elsewhere"};
 
 constexpr std::string_view kHead = R"(#!/usr/bin/env python3
 """Times operations of PyTorch on this machine, and writes them as CSV: python3 THIS_FILE --output times.csv.
@@ -28,20 +29,27 @@ import types
 PLAN = json.loads()";
 
 constexpr std::string_view kTail = R"()
-package = types.ModuleType("ridgeline_runner")
-package.__path__ = []
-sys.modules[package.__name__] = package
-for name, source in PLAN["modules"]:
-    module = types.ModuleType(f"ridgeline_runner.{name}")
-    module.__file__ = f"{name}.py"
+def package(name):
+    if name not in sys.modules:
+        sys.modules[name] = types.ModuleType(name)
+        sys.modules[name].__path__ = []
+    return sys.modules[name]
+
+
+package("ridgeline_runner")
+for path, source in PLAN["modules"]:
+    folder, name = path.split(".")
+    module = types.ModuleType(f"ridgeline_runner.{path}")
+    module.__file__ = f"{folder}/{name}.py"
     sys.modules[module.__name__] = module
-    exec(compile(source, f"{name}.py", "exec"), module.__dict__)
-    setattr(package, name, module)
-sys.exit(sys.modules["ridgeline_runner.measure_elsewhere"].main(PLAN))
+    exec(compile(source, module.__file__, "exec"), module.__dict__)
+    setattr(package(f"ridgeline_runner.{folder}"), name, module)
+sys.exit(sys.modules["ridgeline_runner.measure.measure_elsewhere"].main(PLAN))
 )";
 
 std::string_view source_of(std::string_view module) {
-  const std::string path = "profiler/runner/ridgeline_runner/" + std::string(module) + ".py";
+  std::string path = "profiler/runner/ridgeline_runner/" + std::string(module) + ".py";
+  path[path.find('.')] = '/';
   const auto files = worker::embedded_files();
   const auto found = std::ranges::find(files, std::string_view(path), &base::EmbeddedFile::path);
   return found == files.end() ? std::string_view() : found->content;

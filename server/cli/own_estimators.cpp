@@ -48,9 +48,10 @@ base::Result<std::vector<operations::OperatorModel>> train_models(const std::str
                                                  base::Durability::kNone)) {
     return base::error(folder.path() + "/plan.json" + " cannot be written: " + failed.message());
   }
-  const auto line = worker::first_line_of({python, *sources + "/profiler/runner/ridgeline_runner/train_estimators.py",
-                                           folder.path() + "/plan.json", folder.path() + "/models.json"},
-                                          kTrainingLimit);
+  const auto line =
+      worker::first_line_of({python, *sources + "/profiler/runner/ridgeline_runner/measure/train_estimators.py",
+                             folder.path() + "/plan.json", folder.path() + "/models.json"},
+                            kTrainingLimit);
   if (line != "trained") {
     return base::error("The estimators could not be trained with " + python + ", which needs torch: name another " +
                        "interpreter with --python.");

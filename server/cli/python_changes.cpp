@@ -52,7 +52,7 @@ base::Result<step::UserChange> run(const std::string& path, const std::string& p
   }
   const std::string result = folder.path() + "/change.json";
   const auto line = worker::first_line_of(
-      {python, *sources + "/profiler/runner/ridgeline_runner/change_file.py", path, listed, result}, kRunLimit);
+      {python, *sources + "/profiler/runner/ridgeline_runner/changes/change_file.py", path, listed, result}, kRunLimit);
   if (line != "done") {
     return base::error("it could not be run with " + python + ", or took more than a minute");
   }

@@ -1,4 +1,4 @@
-// The key of an operation that torch.profiler recorded with its shapes, as profiler/runner/ridgeline_runner/
+// The key of an operation that torch.profiler recorded with its shapes, as profiler/runner/ridgeline_runner/measure/
 // operation_key.py would have made it.
 #pragma once
 

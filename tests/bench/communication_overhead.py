@@ -19,8 +19,8 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "profiler" / "runner"))
-from ridgeline_runner.communication import CommunicationWatch
-from ridgeline_runner.warm import load_agent
+from ridgeline_runner.machine.interpreter import load_agent
+from ridgeline_runner.script.communication import CommunicationWatch
 
 STEPS = 100  # of a block
 BLOCKS = 60  # of each kind

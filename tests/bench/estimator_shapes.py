@@ -62,7 +62,7 @@ def key(name: str, *arguments: object) -> str:
 
 
 def main() -> None:
-    from ridgeline_runner import measure_elsewhere
+    from ridgeline_runner.measure import measure_elsewhere
 
     seconds, output = float(sys.argv[1]), sys.argv[2]
     random_ = random.Random(SEED)

@@ -65,13 +65,14 @@ def count(name: str) -> dict[str, Any]:
     folder = ROOT / "examples" / name
     sys.path[:0] = [str(folder), str(ROOT / "profiler" / "runner")]
     import torch
-    from ridgeline_runner import changes, operation_log
-    from ridgeline_runner.entry import EntryPoint, load
+    from ridgeline_runner.changes import built_in
+    from ridgeline_runner.step import operation_log
+    from ridgeline_runner.step.entry import EntryPoint, load
     from torch.utils.flop_counter import FlopCounterMode
 
     torch.manual_seed(0)
     entry = EntryPoint.of(load(str(folder / "entry.py"), str(folder)), str(folder / "entry.py"))
-    parts = changes.build(entry, [], entry.batch_size)
+    parts = built_in.build(entry, [], entry.batch_size)
     counter = FlopCounterMode(display=False)
     counter.mod_tracker = _WholeStep()  # modules are not asked for, and hooks on them break autograd.grad
     with counter:

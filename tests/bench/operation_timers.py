@@ -25,7 +25,8 @@ Table = Callable[[list[str], list[list[str]]], None]
 
 
 def measured_ns(keys: list[str]) -> dict[str, float]:
-    from ridgeline_runner import operation_times, timing
+    from ridgeline_runner.common import timing
+    from ridgeline_runner.measure import operation_times
 
     found: dict[int, dict[str, Any]] = {}
     operation_times.measure(keys, 0, 120, begin=lambda _: None, send=lambda index, one: found.update({index: one}))
@@ -34,7 +35,7 @@ def measured_ns(keys: list[str]) -> dict[str, float]:
 
 def torch_ns(key: str) -> float:
     import torch
-    from ridgeline_runner.operation_key import Call
+    from ridgeline_runner.measure.operation_key import Call
     from torch.utils.benchmark import Timer
 
     with torch.no_grad():

@@ -18,8 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "profiler" / "runner"), str(ROOT / "examples" / "resnet50")]
 
 import torch
-from ridgeline_runner import warm
-from ridgeline_runner.recorder import Recorder
+from ridgeline_runner.machine import interpreter
+from ridgeline_runner.step.recorder import Recorder
 from torch import nn
 from torch.profiler import ProfilerActivity, profile
 
@@ -78,7 +78,7 @@ def under_profiler(step: Step, iterations: int, **options: bool) -> float:
 
 def main(name: str, agent: str, rounds: int) -> dict[str, Any]:
     model, step = {"resnet50": resnet50, "lstm_cell": lstm_cell}[name]()
-    recorder = Recorder(warm.load_agent(agent), str(ROOT))
+    recorder = Recorder(interpreter.load_agent(agent), str(ROOT))
     recorder.set_models((model,), {})
     for _ in range(5):
         step()

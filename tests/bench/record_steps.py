@@ -13,16 +13,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "profiler" / "runner"))
 
-from ridgeline_runner import warm
-from ridgeline_runner.entry import EntryPoint, load
-from ridgeline_runner.recorder import Recorder, Stage
+from ridgeline_runner.machine import interpreter
+from ridgeline_runner.step.entry import EntryPoint, load
+from ridgeline_runner.step.recorder import Recorder, Stage
 
 WARMUP = 3
 WHOLE_ITERATIONS = 8
 
 
 def main(agent_path: str, path: str, folder: Path, whole: bool, sizes: list[int]) -> None:
-    agent = warm.load_agent(agent_path)
+    agent = interpreter.load_agent(agent_path)
     recorder = Recorder(agent, str(Path(path).parent))
     assert recorder.track_memory()
     recorder.stage(Stage.LOAD)

@@ -1,4 +1,4 @@
-"""NeuSight's rows as calls of torch: keys as profiler/runner/ridgeline_runner/operation_key.py writes them."""
+"""NeuSight's rows as calls of torch: keys as profiler/runner/ridgeline_runner/measure/operation_key.py writes them."""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "profiler" / "runner"), str(ROOT / "tests" / "integration")]
 
 from recordings import Recording
-from ridgeline_runner import warm
-from ridgeline_runner.devices import Device
-from ridgeline_runner.recorder import Recorder, Stage
+from ridgeline_runner.machine import interpreter
+from ridgeline_runner.machine.devices import Device
+from ridgeline_runner.step.recorder import Recorder, Stage
 
 OUT = Path(os.environ["OUT"])
 KERNEL = 0  # recording::Activity::kKernel
@@ -105,7 +105,7 @@ def bare_times() -> list[int]:
 
 def main() -> int:
     found = sorted(Path(os.environ["RIDGELINE_CACHE"]).glob("agents/*/_ridgeline_agent.so"), key=os.path.getmtime)
-    recorder = Recorder(warm.load_agent(str(found[-1])), str(ROOT))
+    recorder = Recorder(interpreter.load_agent(str(found[-1])), str(ROOT))
     assert recorder.track_memory(of_devices=True)
     bare_launch = microseconds_per_launch(bare_times())
     without_device = microseconds_per_launch(recorder.record(launches, (), 5))

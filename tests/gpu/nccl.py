@@ -60,13 +60,13 @@ def record(rank: int, world_size: int) -> None:
     """One rank: its recording and what the watch says of it, as files."""
     import torch
     import torch.distributed as dist
-    from ridgeline_runner import warm
-    from ridgeline_runner.communication import CommunicationWatch
-    from ridgeline_runner.devices import Device
-    from ridgeline_runner.recorder import Recorder, Stage
+    from ridgeline_runner.machine import interpreter
+    from ridgeline_runner.machine.devices import Device
+    from ridgeline_runner.script.communication import CommunicationWatch
+    from ridgeline_runner.step.recorder import Recorder, Stage
 
     agents = sorted(Path(os.environ["RIDGELINE_CACHE"]).glob("agents/*/_ridgeline_agent.so"), key=os.path.getmtime)
-    agent = warm.load_agent(str(agents[-1]))
+    agent = interpreter.load_agent(str(agents[-1]))
     recorder = Recorder(agent, str(ROOT))
     recorder.track_memory(of_devices=True)
     recorder.stage(Stage.MODEL)

@@ -121,7 +121,7 @@ class Check:
 
 
 def device_of(kind: str) -> str:
-    from ridgeline_runner import measure_elsewhere
+    from ridgeline_runner.measure import measure_elsewhere
 
     return measure_elsewhere.device_name(kind)
 
@@ -146,7 +146,7 @@ def measure(check: Check, seconds: float) -> dict[str, Any]:
     plan_file.write_text(json.dumps({"keys": keys, "seconds": seconds}), "utf-8")
     program = (
         f"import json, sys; sys.path.insert(0, {str(ROOT / 'profiler' / 'runner')!r}); "
-        "from ridgeline_runner.measure_elsewhere import main; "
+        "from ridgeline_runner.measure.measure_elsewhere import main; "
         f"sys.exit(main(json.load(open({str(plan_file)!r}))))"
     )
     check.run(sys.executable, "-c", program, "--device", check.kind, "--output", times)
@@ -256,7 +256,7 @@ def kernels(step: Callable[[], None], iterations: int = 2) -> dict[str, Any]:
 
 def listed(step: Callable[[], None]) -> dict[str, int]:
     """The operations that the step really runs there, and how often."""
-    from ridgeline_runner import operation_log
+    from ridgeline_runner.step import operation_log
 
     log = operation_log.log_warm_step(step, lambda: None)
     names = list(log.keys)

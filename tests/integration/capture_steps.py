@@ -14,11 +14,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "profiler" / "runner"))
 
-from ridgeline_runner import experiment, warm
-from ridgeline_runner.channel import Channel
-from ridgeline_runner.entry import load_entry_point
-from ridgeline_runner.recorder import Recorder
-from ridgeline_runner.reporter import Reporter
+from ridgeline_runner.changes import experiment
+from ridgeline_runner.common.channel import Channel
+from ridgeline_runner.machine import interpreter
+from ridgeline_runner.step.entry import load_entry_point
+from ridgeline_runner.step.recorder import Recorder
+from ridgeline_runner.step.reporter import Reporter
 
 
 class Kept(Channel):
@@ -34,7 +35,7 @@ class Kept(Channel):
 
 def main(entry: str, agent: str, memory_limit_bytes: int, changes: list[str]) -> list[dict[str, Any]]:
     folder = str(Path(entry).parent)
-    recorder = Recorder(warm.load_agent(agent), folder)
+    recorder = Recorder(interpreter.load_agent(agent), folder)
     assert recorder.track_memory()
     loaded = load_entry_point({"entry": entry, "projectRoot": folder})
     channel = Kept()

@@ -15,8 +15,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "profiler" / "runner"))
 
 import torch
-from ridgeline_runner import cpu_for_cuda
-from ridgeline_runner.failure import Failure
+from ridgeline_runner.common.failure import Failure
+from ridgeline_runner.cuda import cpu_for_cuda
 from torch import nn
 
 GPU = torch.device("cuda:0")

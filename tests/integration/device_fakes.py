@@ -12,7 +12,7 @@ from recordings import Recording
 
 
 def built_for_torch(source: str, folder: Path, environment: dict[str, Any]) -> ctypes.PyDLL:
-    """A source of this folder as a library, built in `folder` for the torch of ridgeline_runner.warm.environment()."""
+    """A source of this folder as a library, built in `folder` for the torch that `environment` describes."""
     path = Path(__file__).parent / source
     built = folder / f"lib{path.stem}.so"
     flags = [f"-isystem{folder}" for folder in environment["includeDirs"]]

@@ -15,8 +15,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "profiler" / "runner"))
 
 import torch
-from ridgeline_runner import script_end
-from ridgeline_runner.script import _Script
+from ridgeline_runner.script import end as script_end
+from ridgeline_runner.script.run import _Script
 
 BYTES = 4096  # alive in each step
 

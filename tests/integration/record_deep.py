@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "profiler" / "runner"))
 
 import torch
-from ridgeline_runner import warm
-from ridgeline_runner.recorder import Recorder
+from ridgeline_runner.machine import interpreter
+from ridgeline_runner.step.recorder import Recorder
 from torch import nn
 
 ITERATIONS = 4
@@ -140,7 +140,7 @@ STEPS: dict[str, Callable[[], Step]] = {
 
 def main(name: str, agent_path: str) -> list[dict[str, int]]:
     torch.set_num_threads(1)
-    agent = warm.load_agent(agent_path)
+    agent = interpreter.load_agent(agent_path)
     recorder = Recorder(agent, str(ROOT))
     assert recorder.track_memory()
     step = STEPS[name]()

@@ -13,9 +13,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "profiler" / "runner"))
 
 import torch
-from ridgeline_runner import warm
-from ridgeline_runner.entry import load
-from ridgeline_runner.recorder import Recorder, Stage
+from ridgeline_runner.machine import interpreter
+from ridgeline_runner.step.entry import load
+from ridgeline_runner.step.recorder import Recorder, Stage
 
 
 def digest(model: torch.nn.Module) -> str:
@@ -31,7 +31,7 @@ def main(mode: str, entry_path: str, steps: int, agent: str) -> str:
     torch.set_num_threads(1)  # sums over threads are not reproducible in themselves
     recorder: Any = None
     if mode == "recorded":
-        recorder = Recorder(warm.load_agent(agent), str(Path(entry_path).parent))
+        recorder = Recorder(interpreter.load_agent(agent), str(Path(entry_path).parent))
         assert recorder.track_memory()
         recorder.stage(Stage.MODEL)
     entry = load(entry_path, str(Path(entry_path).parent))

@@ -18,8 +18,8 @@ sys.path.insert(0, str(ROOT / "profiler" / "runner"))
 
 from device_fakes import recorded
 from recordings import Recording
-from ridgeline_runner.allocator_history import AllocatorHistory
-from ridgeline_runner.recorder import Recorder
+from ridgeline_runner.cuda.allocator_history import AllocatorHistory
+from ridgeline_runner.step.recorder import Recorder
 from test_device_memory import MIB, Report, module, report
 
 __all__ = ["module", "report"]  # fixtures

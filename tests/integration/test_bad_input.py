@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "profiler" / "runne
 
 from bad_entries import EXIT_CODES, Bad, content, entry, write
 from conftest import ROOT, assert_all_gone, ridgeline
-from ridgeline_runner.channel import Channel
+from ridgeline_runner.common.channel import Channel
 
 AT_ONCE = 2  # and other tests in the other process
 HERE = "# here"  # marks the line that the message must name

@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT / "profiler" / "runner"))
 
 from device_fakes import recorded
 from recordings import NONE, Recording
-from ridgeline_runner import warm
+from ridgeline_runner.machine import interpreter
 
 FILE = Path(__file__).name
 LAUNCH, COPY, SYNCHRONISE = 1, 2, 3  # recording::Call
@@ -88,7 +88,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Fake:
 
 @pytest.fixture(scope="module")
 def module(agent: Path) -> Any:
-    loaded = warm.load_agent(str(agent))
+    loaded = interpreter.load_agent(str(agent))
     loaded.set_module_call(torch.nn.Module._call_impl.__code__)
     return loaded
 

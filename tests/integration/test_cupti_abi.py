@@ -115,8 +115,8 @@ ATTACH = """
 import sys
 sys.path.insert(0, sys.argv[1])
 import torch
-from ridgeline_runner import warm
-agent = warm.load_agent(sys.argv[2])
+from ridgeline_runner.machine import interpreter
+agent = interpreter.load_agent(sys.argv[2])
 print(agent.attach_device([sys.argv[3]]))
 agent.detach_device()
 """

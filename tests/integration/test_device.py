@@ -15,7 +15,7 @@ from conftest import ENTRIES, ROOT, line_cost, profile, ridgeline
 
 sys.path.insert(0, str(ROOT / "profiler" / "runner"))
 
-from ridgeline_runner.failure import describe
+from ridgeline_runner.common.failure import describe
 
 ENTRY = ENTRIES / "cuda" / "entry.py"
 CODE = ROOT / "tests" / "integration" / "cuda_code.py"

@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "profiler" / "runner"))
 
 from device_fakes import built_for_torch, recorded
 from recordings import NONE, Recording
-from ridgeline_runner import warm
+from ridgeline_runner.machine import interpreter
 
 Report = Callable[..., None]
 MIB = 1 << 20
@@ -25,7 +25,7 @@ MIB = 1 << 20
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
     """report(address, bytes, reserved, device)"""
-    library = built_for_torch("fake_cuda_memory.cpp", tmp_path_factory.mktemp("memory"), warm.environment())
+    library = built_for_torch("fake_cuda_memory.cpp", tmp_path_factory.mktemp("memory"), interpreter.environment())
 
     def report(address: int, size: int, reserved: int = 2 * MIB, device: int = 0) -> None:
         library.fake_report(
@@ -37,7 +37,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
 
 @pytest.fixture
 def module(agent: Path) -> Iterator[Any]:
-    loaded = warm.load_agent(str(agent))
+    loaded = interpreter.load_agent(str(agent))
     assert loaded.attach_memory()
     loaded.attach_device_memory()
     yield loaded

@@ -20,8 +20,8 @@ sys.path.insert(0, str(ROOT / "profiler" / "runner"))
 
 from device_fakes import built_for_torch, recorded
 from recordings import NONE, Recording
-from ridgeline_runner import warm
-from ridgeline_runner.recorder import Recorder
+from ridgeline_runner.machine import interpreter
+from ridgeline_runner.step.recorder import Recorder
 
 MS = 10**6
 
@@ -42,12 +42,12 @@ class Fake:
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Fake:
-    return Fake(built_for_torch("fake_cuda_events.cpp", tmp_path_factory.mktemp("events"), warm.environment()))
+    return Fake(built_for_torch("fake_cuda_events.cpp", tmp_path_factory.mktemp("events"), interpreter.environment()))
 
 
 @pytest.fixture
 def device(library: Fake, agent: Path) -> Iterator[tuple[Any, Fake]]:
-    module = warm.load_agent(str(agent))
+    module = interpreter.load_agent(str(agent))
     library.fail(False)
     yield module, library
     library.fail(False)

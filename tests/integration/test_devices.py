@@ -15,9 +15,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "profiler" / "runner"))
 
 import torch
-from ridgeline_runner import devices, nvml
-from ridgeline_runner.devices import HOST, Device
-from ridgeline_runner.recorder import Recorder
+from ridgeline_runner.machine import devices, nvml
+from ridgeline_runner.machine.devices import HOST, Device
+from ridgeline_runner.step.recorder import Recorder
 
 
 def parameter(device: str, count: int, index: int | None = None) -> Any:

@@ -18,8 +18,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "profiler/runner"))
-from ridgeline_runner import energy, nvml  # noqa: E402
-from ridgeline_runner.energy import Counter, Counters, processor_counters  # noqa: E402
+from ridgeline_runner.machine import energy, nvml  # noqa: E402
+from ridgeline_runner.machine.energy import Counter, Counters, processor_counters  # noqa: E402
 
 
 def zone(root: Path, folder: str, name: str, microjoules: int = 0, most: int = 262_143_328_850) -> Path:

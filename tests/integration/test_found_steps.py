@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from found_steps import found, messages_of
-from ridgeline_runner.hand_updates import find_runs
+from ridgeline_runner.script.hand_updates import find_runs
 from training_scripts import write
 
 BEGIN = """

@@ -11,9 +11,10 @@ from conftest import ROOT
 sys.path.insert(0, str(ROOT / "profiler" / "runner"))
 
 import torch  # noqa: E402
-from ridgeline_runner import changes, operation_log  # noqa: E402
-from ridgeline_runner.change import NotApplicable, Parts  # noqa: E402
-from ridgeline_runner.entry import EntryPoint, load  # noqa: E402
+from ridgeline_runner.changes import built_in  # noqa: E402
+from ridgeline_runner.changes.change import NotApplicable, Parts  # noqa: E402
+from ridgeline_runner.step import operation_log  # noqa: E402
+from ridgeline_runner.step.entry import EntryPoint, load  # noqa: E402
 
 ENTRY = """import torch
 from torch import nn
@@ -77,7 +78,7 @@ def entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EntryPoint:
 
 def trained(entry: EntryPoint, *requests: str) -> Parts:
     """The changed step after it really ran: every parameter of the model was trained."""
-    parts = changes.build(entry, list(requests), entry.batch_size)
+    parts = built_in.build(entry, list(requests), entry.batch_size)
     before = {name: parameter.detach().clone() for name, parameter in parts.models[0].named_parameters()}
     parts.function(*parts.inputs)
     for name, parameter in parts.models[0].named_parameters():
@@ -88,7 +89,7 @@ def trained(entry: EntryPoint, *requests: str) -> Parts:
 
 def refused(entry: EntryPoint, request: str) -> str:
     with pytest.raises(NotApplicable) as refusal:
-        changes.build(entry, [request], entry.batch_size)
+        built_in.build(entry, [request], entry.batch_size)
     return str(refusal.value)
 
 
@@ -157,16 +158,16 @@ def test_widths_combine_with_other_changes(entry: EntryPoint) -> None:
 
 def test_random_numbers_are_those_of_the_unchanged_step(entry: EntryPoint) -> None:
     torch.manual_seed(7)
-    changes.build(entry, [], entry.batch_size)
+    built_in.build(entry, [], entry.batch_size)
     unchanged = torch.rand(1)
     torch.manual_seed(7)
-    changes.build(entry, ["without:block"], entry.batch_size)
+    built_in.build(entry, ["without:block"], entry.batch_size)
     assert torch.equal(torch.rand(1), unchanged)
 
 
 def counts(entry: EntryPoint, *requests: str) -> tuple[int, int]:
     """Counts in a step: its matrix products, and how often relu runs."""
-    parts = changes.build(entry, list(requests), entry.batch_size)
+    parts = built_in.build(entry, list(requests), entry.batch_size)
     log = operation_log.log_step(lambda: parts.function(*parts.inputs), {})
     names = list(log.names)
     called = [names[name] for _, name, _, _ in log.sequence]
@@ -181,7 +182,7 @@ def test_selective_checkpointing_runs_no_matrix_product_again(entry: EntryPoint)
     gradients = []
     for request in ([], ["selective-checkpoint:block"]):
         torch.manual_seed(3)
-        parts = changes.build(entry, request, entry.batch_size)
+        parts = built_in.build(entry, request, entry.batch_size)
         parts.function(*parts.inputs)
         gradients.append(sum(p.grad.abs().sum().item() for p in parts.models[0].parameters()))
     assert gradients[0] == pytest.approx(gradients[1], rel=1e-5)

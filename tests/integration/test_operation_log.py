@@ -18,12 +18,15 @@ from conftest import ROOT
 sys.path.insert(0, str(ROOT / "profiler" / "runner"))
 
 import torch  # noqa: E402
-from ridgeline_runner import changes, cuda_operators, operation_log, operation_times  # noqa: E402
-from ridgeline_runner.change import NotApplicable  # noqa: E402
-from ridgeline_runner.entry import EntryPoint, load  # noqa: E402
-from ridgeline_runner.operation_key import Call, NotDescribed, bytes_of, key_of  # noqa: E402
-from ridgeline_runner.operation_times import measure  # noqa: E402
-from ridgeline_runner.step_listing import OwnStep  # noqa: E402
+from ridgeline_runner.changes import built_in  # noqa: E402
+from ridgeline_runner.changes.change import NotApplicable  # noqa: E402
+from ridgeline_runner.cuda import operators  # noqa: E402
+from ridgeline_runner.measure import operation_times  # noqa: E402
+from ridgeline_runner.measure.operation_key import Call, NotDescribed, bytes_of, key_of  # noqa: E402
+from ridgeline_runner.measure.operation_times import measure  # noqa: E402
+from ridgeline_runner.step import operation_log  # noqa: E402
+from ridgeline_runner.step.entry import EntryPoint, load  # noqa: E402
+from ridgeline_runner.step.step_listing import OwnStep  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.optim.optimizer import register_optimizer_step_post_hook  # noqa: E402
 from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
@@ -253,7 +256,7 @@ def test_changes_apply_to_a_step_that_is_built_anew() -> None:
     entry = EntryPoint.of(load(path, str(ROOT / "examples" / "mlp")), path)
 
     def operations(*requests: str) -> list[str]:
-        parts = changes.build(entry, list(requests), entry.batch_size)
+        parts = built_in.build(entry, list(requests), entry.batch_size)
         log = operation_log.log_step(lambda: parts.function(*parts.inputs), {})
         names = list(log.names)
         return [names[name] for _, name, _, _ in log.sequence]
@@ -264,7 +267,7 @@ def test_changes_apply_to_a_step_that_is_built_anew() -> None:
     assert len(operations("accumulate:2")) > 1.3 * len(usual)
     assert operations("threads:1") == usual
     with pytest.raises(NotApplicable):
-        changes.build(entry, ["channels-last"], entry.batch_size)
+        built_in.build(entry, ["channels-last"], entry.batch_size)
     assert operations() == usual  # nothing of a change stays
 
 
@@ -313,7 +316,7 @@ def iteration_provider(model):
         encoding="utf-8",
     )
     entry = EntryPoint.of(load(str(path), str(tmp_path)), str(path))
-    parts = changes.build(entry, ["accumulate:3"], entry.batch_size)
+    parts = built_in.build(entry, ["accumulate:3"], entry.batch_size)
     assert parts.batch_size == 2 and parts.samples == 6
     for _ in range(2):
         parts.function(*parts.inputs)
@@ -441,7 +444,7 @@ def test_a_step_on_the_host_is_listed_with_the_operators_of_a_cuda_device() -> N
             log = operation_log.log_step(step, {})
         return sorted(list(log.names)[name].removeprefix("aten::") for _, name, *_ in log.sequence)
 
-    here, there = names(contextlib.nullcontext()), names(cuda_operators.chosen())
+    here, there = names(contextlib.nullcontext()), names(operators.chosen())
     only_there = {"cudnn_batch_norm", "_scaled_dot_product_efficient_attention"}
     for name in (*only_there, *(name + "_backward" for name in only_there)):
         assert name not in here and there.count(name) == 1
@@ -461,7 +464,7 @@ def test_attention_of_a_cuda_device_depends_on_the_type(dtype: str) -> None:
         nn.functional.scaled_dot_product_attention(q, q, q, attn_mask=mask).sum().backward()
 
     def attention(mask: torch.Tensor | None = None) -> set[str]:
-        with cuda_operators.chosen():
+        with operators.chosen():
             log = operation_log.log_step(lambda: step(mask), {})
         return {name.removeprefix("aten::_scaled_dot_product_") for name in log.names if "scaled_dot" in name}
 

@@ -16,9 +16,11 @@ from conftest import BINARY, ROOT
 sys.path.insert(0, str(ROOT / "profiler" / "runner"))
 
 import torch  # noqa: E402
-from ridgeline_runner import changes, operation_key, operation_log  # noqa: E402
-from ridgeline_runner.entry import EntryPoint, load  # noqa: E402
-from ridgeline_runner.operation_key import Call, key_of, operator_named  # noqa: E402
+from ridgeline_runner.changes import built_in  # noqa: E402
+from ridgeline_runner.measure import operation_key  # noqa: E402
+from ridgeline_runner.measure.operation_key import Call, key_of, operator_named  # noqa: E402
+from ridgeline_runner.step import operation_log  # noqa: E402
+from ridgeline_runner.step.entry import EntryPoint, load  # noqa: E402
 from torch.utils.flop_counter import FlopCounterMode, flop_registry  # noqa: E402
 
 PROBE = BINARY.parent / "ridgeline_work_probe"
@@ -51,7 +53,7 @@ def probe(keys: list[str]) -> list[list[str]]:
 def keys_of_example(name: str) -> list[str]:
     folder = ROOT / "examples" / name
     entry = EntryPoint.of(load(str(folder / "entry.py"), str(folder)), str(folder / "entry.py"))
-    parts = changes.build(entry, [], entry.batch_size)
+    parts = built_in.build(entry, [], entry.batch_size)
     return list(operation_log.log_step(lambda: parts.function(*parts.inputs), {}).keys)
 
 

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import importlib.util, json, sys, traceback
 sys.path[:0] = [{runner!r}, {folder!r}]
-from ridgeline_runner import overlay
+from ridgeline_runner.common import overlay
 overlay.install(json.loads(sys.argv[1]))
 import helper
 print(helper.VALUE, overlay.source_of({folder!r} + "/helper.py") == helper.__spec__.loader.get_data(helper.__file__))

@@ -16,7 +16,7 @@ from job_scripts import TORCHRUN, run_ranks
 from training_scripts import SINGLE, TRAIN, line, number_of, report_of, run, write
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "profiler" / "runner"))
-from ridgeline_runner.step_period import MOST_CALLS, find_period
+from ridgeline_runner.script.step_period import MOST_CALLS, find_period
 
 # ---- steps -----------------------------------------------------------------------------------------------------
 

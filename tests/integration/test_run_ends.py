@@ -182,8 +182,8 @@ def test_an_agent_for_another_torch_is_refused(agent: Path) -> None:
     script = (
         f"import sys; sys.path.insert(0, {str(ROOT / 'profiler' / 'runner')!r})\n"
         "import torch; torch.__version__ = '9.9.9'\n"
-        "from ridgeline_runner import warm\n"
-        f"warm.load_agent({str(agent)!r})\n"
+        "from ridgeline_runner.machine import interpreter\n"
+        f"interpreter.load_agent({str(agent)!r})\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 1

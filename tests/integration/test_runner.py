@@ -21,22 +21,25 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "profiler" / "runner"))
 
 import torch
-from ridgeline_runner import changes, dynamo, timing, trial, warm
-from ridgeline_runner.batch_sizes import candidates
-from ridgeline_runner.channel import ChannelClosed
-from ridgeline_runner.deadline import Deadline
-from ridgeline_runner.devices import Device
-from ridgeline_runner.entry import EntryPoint, tensors_in
-from ridgeline_runner.failure import Failure, is_out_of_memory
-from ridgeline_runner.fitting import Growth, MemoryFit, find_growth, first_half_within
-from ridgeline_runner.fresh_process import time_rounds
-from ridgeline_runner.machine_limits import MachineLimits, machine_limits
-from ridgeline_runner.processors import Usage, others_used
-from ridgeline_runner.recorder import class_lines
-from ridgeline_runner.rounds import rounds_done
-from ridgeline_runner.samples import MIN_ROUNDS, Sampled, due, recorded_iterations
-from ridgeline_runner.sources import imported_files
-from ridgeline_runner.training_step import TrainingStep
+from ridgeline_runner import warm
+from ridgeline_runner.changes import built_in, trial
+from ridgeline_runner.common import dynamo, timing
+from ridgeline_runner.common.channel import ChannelClosed
+from ridgeline_runner.common.deadline import Deadline
+from ridgeline_runner.common.failure import Failure, is_out_of_memory
+from ridgeline_runner.common.sources import imported_files
+from ridgeline_runner.machine import interpreter
+from ridgeline_runner.machine.devices import Device
+from ridgeline_runner.machine.machine_limits import MachineLimits, machine_limits
+from ridgeline_runner.machine.processors import Usage, others_used
+from ridgeline_runner.step.batch_sizes import candidates
+from ridgeline_runner.step.entry import EntryPoint, tensors_in
+from ridgeline_runner.step.fitting import Growth, MemoryFit, find_growth, first_half_within
+from ridgeline_runner.step.fresh_process import time_rounds
+from ridgeline_runner.step.recorder import class_lines
+from ridgeline_runner.step.rounds import rounds_done
+from ridgeline_runner.step.samples import MIN_ROUNDS, Sampled, due, recorded_iterations
+from ridgeline_runner.step.training_step import TrainingStep
 
 
 def test_progress_waits_for_the_rounds_however_long_they_take() -> None:
@@ -124,7 +127,7 @@ def test_a_trial_says_which_step_compiles_while_it_is_timed(
     def build(*_: object) -> SimpleNamespace:
         return SimpleNamespace(function=next(steps), inputs=(), models=(), surroundings=nullcontext)
 
-    monkeypatch.setattr(changes, "build", build)
+    monkeypatch.setattr(built_in, "build", build)
     entry = SimpleNamespace(batch_size=1)
     tried = trial._timed(trial._Side(entry, []), trial._Side(entry, ["x"]), 0.001)  # type: ignore[arg-type]
     assert tried["unchangedUnsettledSteps"] == 0
@@ -376,7 +379,7 @@ def test_files_that_cannot_be_named_make_the_list_incomplete(monkeypatch: pytest
 
 
 def test_the_runner_is_never_the_users_code() -> None:
-    assert str(Path(warm.__file__).resolve().parent) in warm.environment()["environmentRoots"]
+    assert str(Path(warm.__file__).resolve().parent) in interpreter.environment()["environmentRoots"]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ RUNNER = Path(__file__).resolve().parents[2] / "profiler" / "runner"
 BEGIN = f"""
 import contextlib, sys, unittest
 sys.path.insert(0, {str(RUNNER)!r})
-from ridgeline_runner.script_end import ScriptEnd
+from ridgeline_runner.script.end import ScriptEnd
 
 def stop():
     end = ScriptEnd(sys._getframe())

@@ -22,8 +22,8 @@ from conftest import BINARY, ROOT
 
 sys.path.insert(0, str(ROOT / "profiler" / "runner"))
 
-from ridgeline_runner.entry import EntryPoint
-from ridgeline_runner.failure import Failure
+from ridgeline_runner.common.failure import Failure
+from ridgeline_runner.step.entry import EntryPoint
 
 PROBE = BINARY.parent / "ridgeline_source_probe"
 SIGNATURES = 10_000

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import torch
 from found_steps import BYTES, found
-from ridgeline_runner.batch_dimension import Samples, samples_in, samples_loaded
-from ridgeline_runner.step_samples import StepSamples
-from ridgeline_runner.whole_time import OTHER, LeftOut, WholeTime
+from ridgeline_runner.script.batch_dimension import Samples, samples_in, samples_loaded
+from ridgeline_runner.script.step_samples import StepSamples
+from ridgeline_runner.script.whole_time import OTHER, LeftOut, WholeTime
 from training_scripts import write
 
 

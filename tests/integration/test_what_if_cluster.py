@@ -14,7 +14,7 @@ from conftest import ridgeline
 from torch.utils.checkpoint import checkpoint
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "profiler" / "runner"))
-from ridgeline_runner import module_chain
+from ridgeline_runner.changes import module_chain
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRY = """\

@@ -14,25 +14,28 @@ import sys
 from time import perf_counter  # before user code can replace it
 from typing import Any
 
-from ridgeline_runner import cpu_for_cuda, devices, energy, experiment, overlay, timing, trial
-from ridgeline_runner.batch_sizes import Budget
-from ridgeline_runner.channel import Channel, ChannelClosed
-from ridgeline_runner.deadline import Deadline
-from ridgeline_runner.dynamo import not_settled
-from ridgeline_runner.entry import load_entry_point
-from ridgeline_runner.failure import Failure, summary
-from ridgeline_runner.fitting import MemoryFit
-from ridgeline_runner.fresh_process import FreshProcesses, time_rounds
-from ridgeline_runner.processors import ProcessorWatch
-from ridgeline_runner.recorder import Recorder, Stage, name_compiled_kernels
-from ridgeline_runner.recordings import Recordings
-from ridgeline_runner.reporter import Reporter
-from ridgeline_runner.result import Result
-from ridgeline_runner.rounds import Rounds
-from ridgeline_runner.samples import Sampled
-from ridgeline_runner.step_listing import send_operations
-from ridgeline_runner.training_step import TrainingStep
-from ridgeline_runner.unused_gradients import UnusedGradients
+from ridgeline_runner.changes import experiment, trial
+from ridgeline_runner.common import overlay, timing
+from ridgeline_runner.common.channel import Channel, ChannelClosed
+from ridgeline_runner.common.deadline import Deadline
+from ridgeline_runner.common.dynamo import not_settled
+from ridgeline_runner.common.failure import Failure, summary
+from ridgeline_runner.cuda import cpu_for_cuda
+from ridgeline_runner.machine import devices, energy
+from ridgeline_runner.machine.processors import ProcessorWatch
+from ridgeline_runner.step.batch_sizes import Budget
+from ridgeline_runner.step.entry import load_entry_point
+from ridgeline_runner.step.fitting import MemoryFit
+from ridgeline_runner.step.fresh_process import FreshProcesses, time_rounds
+from ridgeline_runner.step.recorder import Recorder, Stage, name_compiled_kernels
+from ridgeline_runner.step.recordings import Recordings
+from ridgeline_runner.step.reporter import Reporter
+from ridgeline_runner.step.result import Result
+from ridgeline_runner.step.rounds import Rounds
+from ridgeline_runner.step.samples import Sampled
+from ridgeline_runner.step.step_listing import send_operations
+from ridgeline_runner.step.training_step import TrainingStep
+from ridgeline_runner.step.unused_gradients import UnusedGradients
 
 CHANNEL_LOST = 71  # exit code: server/worker/worker.cpp
 _MOST_UNUSED = 4096  # parameters with unused gradients; the daemon takes no more

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import gc
-import importlib.util
 import os
 import platform
 import resource
@@ -17,72 +16,15 @@ import select
 import signal
 import socket
 import sys
-import sysconfig
 import traceback
-from collections.abc import Iterator
 from typing import Any
 
-from ridgeline_runner import descendants, overlay
-from ridgeline_runner.channel import VERSION, Channel, ChannelClosed
-from ridgeline_runner.energy import powercap_root, processor_counters
-from ridgeline_runner.failure import summary
+from ridgeline_runner.common import descendants, overlay
+from ridgeline_runner.common.channel import VERSION, Channel, ChannelClosed
+from ridgeline_runner.common.failure import summary
+from ridgeline_runner.machine.interpreter import collector_paused, environment, load_agent
 
 _CHECK_SECONDS = 0.1
-
-
-def environment() -> dict[str, Any]:
-    """What the daemon needs to know of this interpreter. Raises ImportError when there is no torch."""
-    with collector_paused():
-        import torch
-
-    torch_folder = os.path.dirname(torch.__file__)
-    headers = os.path.join(torch_folder, "include")
-    python_headers = sysconfig.get_paths()["include"]
-    counters = processor_counters(powercap_root())
-    return {
-        "python": platform.python_version(),
-        "pythonMinor": sys.version_info.minor,
-        "implementation": platform.python_implementation(),
-        "executable": sys.executable,
-        "torch": str(torch.__version__),
-        "cxx11Abi": bool(torch.compiled_with_cxx11_abi()),
-        "pythonTag": sysconfig.get_config_var("SOABI") or "",
-        "includeDirs": [headers, os.path.join(headers, "torch", "csrc", "api", "include"), python_headers],
-        "libraryDirs": [os.path.join(torch_folder, "lib")],
-        "environmentRoots": sorted({os.path.realpath(p) for p in _environment_roots()}),
-        "energyCounters": [counter.name for counter in counters.found],
-        "energyProblem": " ".join(counters.problems),
-    }
-
-
-def _environment_roots() -> list[str]:
-    paths = sysconfig.get_paths()
-    runner = os.path.dirname(os.path.abspath(__file__))
-    return [sys.prefix, sys.base_prefix, paths["stdlib"], paths["purelib"], paths["platlib"], runner]
-
-
-def load_agent(path: str) -> Any:
-    """Imports the agent from the file; raises ImportError when it is not for this process."""
-    spec = importlib.util.spec_from_file_location("_ridgeline_agent", path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"cannot load {path}")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    sys.modules["_ridgeline_agent"] = module
-    return module
-
-
-@contextlib.contextmanager
-def collector_paused() -> Iterator[None]:
-    """No garbage collection while a large library is imported: it would visit all modules again and again, for a fifth
-    of the time, and find a megabyte."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _keep_objects() -> None:
@@ -172,7 +114,8 @@ class _Parent:
         try:
             load_agent(path)
             # So that not every child has to do it.
-            from ridgeline_runner import session, sources
+            from ridgeline_runner import session
+            from ridgeline_runner.common import sources
 
             assert session
             sources.remember_modules()

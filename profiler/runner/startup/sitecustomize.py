@@ -65,8 +65,8 @@ def _of_runner(name):
 
 def _join() -> None:
     if os.environ.get("RIDGELINE_JOB_DEVICE") == "cpu":
-        _of_runner("cpu_for_cuda").install()
-    _of_runner("script").join(os.environ.get("RIDGELINE_JOB", ""))
+        _of_runner("cuda.cpu_for_cuda").install()
+    _of_runner("script.run").join(os.environ.get("RIDGELINE_JOB", ""))
 
 
 if os.path.exists(os.environ.get("RIDGELINE_JOB", "")):

@@ -51,7 +51,7 @@ struct RecordedRun {
 
 /// What is known of the arguments of a recording's operations.
 struct RecordedKeys {
-  std::vector<std::string> keys;  ///< as ridgeline_runner/operation_key.py writes them, each once
+  std::vector<std::string> keys;  ///< as ridgeline_runner/measure/operation_key.py writes them, each once
   std::vector<int> of_op;         ///< of `keys`, by operation of the recording; -1: not known
 };
 

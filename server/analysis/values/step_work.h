@@ -37,7 +37,7 @@ struct WorkCost {
 
 /// The calls of one operation with the same arguments, on one line.
 struct OperationCost {
-  std::string key;  ///< as ridgeline_runner/operation_key.py writes it; the name alone where that is too long to keep
+  std::string key;  ///< as measure/operation_key.py of the runner writes it; where too long to keep, the name alone
   WorkCost work;
 };
 

@@ -58,7 +58,7 @@ struct MeasuredNetwork {
   std::vector<MeasuredAllReduce> all_reduces;  ///< by size; not empty
 };
 
-/// What profiler/runner/ridgeline_runner/network.py writes. Untrusted. The error is a clause.
+/// What profiler/runner/ridgeline_runner/measure/network.py writes. Untrusted. The error is a clause.
 base::Result<MeasuredNetwork> parse_network(std::string_view json);
 
 /// The bandwidth for large messages: the median over the sizes from 1 MiB on whose transfer takes longer than two

@@ -51,8 +51,8 @@ struct OperationCall {
   std::vector<const TensorShape*> tensors() const;
 };
 
-/// Parses a key as profiler/runner/ridgeline_runner/operation_key.py writes it. Absent for any other text: a key comes
-/// from the user's process. Lists nest at most four deep.
+/// Parses a key as profiler/runner/ridgeline_runner/measure/operation_key.py writes it. Absent for any other text: a
+/// key comes from the user's process. Lists nest at most four deep.
 std::optional<OperationCall> parse_call(std::string_view key);
 
 }  // namespace ridgeline::operations

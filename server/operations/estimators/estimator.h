@@ -1,5 +1,5 @@
 // Learnt times of operations under one set of conditions: plain weights, evaluated here, trained by
-// profiler/runner/ridgeline_runner/train_estimators.py.
+// profiler/runner/ridgeline_runner/measure/train_estimators.py.
 #pragma once
 
 #include <array>

@@ -14,8 +14,8 @@ namespace ridgeline::operations {
 
 namespace {
 
-// As profiler/runner/ridgeline_runner/operation_times.py measures: calls before the first sample, samples, and the
-// time of a sample, which is one call of a slow operation.
+// As profiler/runner/ridgeline_runner/measure/operation_times.py measures: calls before the first sample, samples, and
+// the time of a sample, which is one call of a slow operation.
 constexpr double kFirstCalls = 3;
 constexpr double kLeastSamples = 3;
 constexpr double kSampleS = 1e-3;

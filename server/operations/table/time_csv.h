@@ -16,7 +16,7 @@
 namespace ridgeline::operations {
 
 enum class CsvFormat : std::uint8_t {
-  kOperations,  ///< key: as profiler/runner/ridgeline_runner/operation_key.py writes it
+  kOperations,  ///< key: as profiler/runner/ridgeline_runner/measure/operation_key.py writes it
   kMatmul,  ///< m, n, k, optionally batch and dtype: row-major matrices, (m × k) · (k × n); aten::mm or aten::bmm
 };
 

@@ -26,7 +26,7 @@ struct ChangeKind {
   std::string_view section{};          ///< of a paper whose rule it follows
 };
 
-/// First those that the runner makes, in the order of profiler/runner/ridgeline_runner/changes.py.
+/// First those that the runner makes, in the order of profiler/runner/ridgeline_runner/changes/built_in.py.
 std::span<const ChangeKind> change_table();
 
 /// The kind of a request, `NAME` or `NAME:ARGUMENT`; null: there is none.

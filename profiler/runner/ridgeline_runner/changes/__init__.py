@@ -1,0 +1,1 @@
+"""Changed training steps: how they are built, listed and tried."""

@@ -1,0 +1,1 @@
+"""The interpreter, the processors and the devices of this machine: what they are, and what they tell."""

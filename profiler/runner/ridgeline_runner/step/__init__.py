@@ -1,0 +1,1 @@
+"""The training step of an entry point: loaded, recorded, timed, listed."""
