@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "analysis/compare/compare_profiles.h"
-#include "cli/compare_revisions.h"
+#include "app/profiling/find_profile.h"
+#include "app/revisions/compare_revisions.h"
 #include "cli/exit_codes.h"
+#include "cli/experiments.h"
 #include "cli/options.h"
-#include "cli/stored_profile.h"
+#include "cli/profile_now.h"
 #include "cli/terminal.h"
 #include "report/rendered_comparison.h"
 
@@ -18,9 +20,8 @@ namespace ridgeline::cli {
 namespace {
 
 struct CompareRequest {
-  std::vector<std::string> names;  ///< two profiles, or with a range of revisions the entry file
-  std::string range;               ///< of revisions; empty: none
-  RevisionsRequest revisions;
+  std::vector<std::string> names;   ///< two profiles, or with a range of revisions the entry file
+  app::RevisionsRequest revisions;  ///< without a range: none
   double margin_percent = 5;
   Output output;
 };
@@ -44,7 +45,7 @@ int show(const analysis::Comparison& comparison, const Output& output) {
 int compare_profiles(const CompareRequest& request, analysis::Settings settings) {
   std::vector<analysis::Profile> profiles;
   for (const std::string& name : request.names) {
-    auto profile = stored_profile(name);
+    auto profile = app::find_profile(name);
     if (!profile) {
       print_error(profile.error().message());
       return kExitUsage;
@@ -56,18 +57,21 @@ int compare_profiles(const CompareRequest& request, analysis::Settings settings)
 }
 
 int run(const CompareRequest& request, app::ProfileRequest measurement) {
-  const std::size_t wanted = request.range.empty() ? 2 : 1;
+  const std::size_t wanted = request.revisions.range.empty() ? 2 : 1;
   if (request.names.size() != wanted) {
-    print_error(request.range.empty() ? "name two profiles: BEFORE and AFTER, or --git REV1..REV2 and an entry file"
-                                      : "with --git, name one entry file");
+    print_error(request.revisions.range.empty()
+                    ? "name two profiles: BEFORE and AFTER, or --git REV1..REV2 and an entry file"
+                    : "with --git, name one entry file");
     return kExitUsage;
   }
   analysis::Settings settings{request.margin_percent / 100};
-  if (request.range.empty()) {
+  if (request.revisions.range.empty()) {
     return compare_profiles(request, settings);
   }
   measurement.entry = request.names[0];
-  const auto comparison = compare_revisions(request.range, std::move(measurement), request.revisions, settings);
+  CommandProfiler profiler;
+  const auto comparison =
+      answer_of(app::compare_revisions(profiler, request.revisions, std::move(measurement), settings));
   return comparison ? show(*comparison, request.output) : comparison.error().value;
 }
 
@@ -82,7 +86,7 @@ void add_compare_command(CLI::App& app, int& exit_code) {
   command
       ->add_option("PROFILES", request->names, "Two reports in JSON or ids of kept profiles; with --git, an entry file")
       ->required();
-  command->add_option("--git", request->range,
+  command->add_option("--git", request->revisions.range,
                       "Profile the entry file at two git revisions in turns, such as main..HEAD");
   command->add_option("--runs", request->revisions.runs, "With --git: profiles of each revision")
       ->check(CLI::Range(2, 100))

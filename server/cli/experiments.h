@@ -12,10 +12,12 @@
 
 #include "app/experiment_runner.h"
 #include "app/profiling/what_if_base.h"
+#include "app/use_case_failure.h"
 #include "base/result.h"
 #include "base/task.h"
 #include "cli/entry_runs.h"
 #include "cli/exit_codes.h"
+#include "cli/failure_text.h"
 #include "protocol/experiment.h"
 
 namespace ridgeline::cli {
@@ -66,6 +68,16 @@ base::Result<T, ExitCode> wait_for(const app::Target& target, base::Task<base::R
   } else {
     return std::move(*result);
   }
+}
+
+/// The answer of a use case, run to its end. Why there is none is printed.
+template <typename T>
+base::Result<T, ExitCode> answer_of(base::Task<app::Answer<T>> task) {
+  auto answer = wait_for(std::move(task));
+  if (!answer) {
+    return report_failure(answer.error());
+  }
+  return std::move(*answer);
 }
 
 }  // namespace ridgeline::cli

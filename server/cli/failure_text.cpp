@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <variant>
 
 #include "analysis/attribution/source_scope.h"
 #include "cli/terminal.h"
@@ -65,6 +66,18 @@ std::string failure_text(const app::RunFailure& failure, const std::string& proj
 ExitCode exit_code_of(const protocol::Failure& failure) {
   const int code = protocol::info_of(failure.kind).exit_code;
   return {code == 0 ? kExitEntryFailed : code};
+}
+
+ExitCode report_failure(const app::UseCaseFailure& failure) {
+  if (const auto* run = std::get_if<app::FailedProjectRun>(&failure)) {
+    write_to_error(failure_text(run->failure, run->project_root));
+    return exit_code_of(run->failure);
+  }
+  const auto& [cause, message] = std::get<app::Refusal>(failure);
+  print_error(message);
+  return {cause == app::Cause::kRequest ? kExitUsage
+          : cause == app::Cause::kInput ? kExitEntryFailed
+                                        : kExitEnvironment};
 }
 
 int fail(const std::string& message, int exit_code) {

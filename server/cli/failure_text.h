@@ -4,6 +4,7 @@
 #include <string>
 
 #include "app/profiling/request.h"
+#include "app/use_case_failure.h"
 #include "base/result.h"
 #include "cli/exit_codes.h"
 
@@ -15,6 +16,9 @@ std::string failure_text(const app::RunFailure& failure, const std::string& proj
 
 /// docs/user/errors.md: which failures are the entry point's, and which are the machine's.
 ExitCode exit_code_of(const protocol::Failure& failure);
+
+/// Writes to stderr why a use case has no answer.
+ExitCode report_failure(const app::UseCaseFailure& failure);
 
 /// Writes to stderr why a command ends, and returns the exit code.
 int fail(const std::string& message, int exit_code = kExitEnvironment);

@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "app/profiling/find_profile.h"
 #include "app/profiling/kept_programs.h"
 #include "cli/exit_codes.h"
 #include "cli/kernel_runs.h"
 #include "cli/kernels_of_step_description.h"
 #include "cli/profile_now.h"
-#include "cli/stored_profile.h"
 #include "cli/terminal.h"
 #include "operations/kernels/operator_source.h"
 #include "report/units.h"
@@ -140,7 +140,7 @@ int fail_with(const std::string& why, int code) {
 }  // namespace
 
 int show_step_kernels(const StepKernelsRequest& request, const Output& output) {
-  const auto profile = stored_profile(request.profile);
+  const auto profile = app::find_profile(request.profile);
   if (!profile) {
     return fail_with(profile.error().message(), kExitUsage);
   }

@@ -1,6 +1,5 @@
 #include "cli/profile_now.h"
 
-#include <iostream>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -19,23 +18,18 @@ namespace ridgeline::cli {
 base::Result<app::Target, ExitCode> find_target_or_report(const app::ProfileRequest& request) {
   auto target = app::find_target(request);
   if (!target) {
-    std::cerr << failure_text(target.error(), "");
-    return exit_code_of(target.error());
+    return report_failure(app::FailedProjectRun{target.error(), ""});
   }
   return std::move(*target);
 }
 
-base::Result<app::ProfileRun, ExitCode> profile_now(const app::ProfileRequest& request, const app::Target& target) {
-  EntryRuns runs(request, target);
-  return profile_now(runs);
-}
+namespace {
 
-base::Result<app::ProfileRun, ExitCode> profile_now(EntryRuns& runs) {
+base::Result<app::ProfileRun, app::RunFailure> profile_with_progress(EntryRuns& runs) {
   const app::ProfileRequest& request = runs.request();
   const app::Target& target = runs.target();
-  if (const auto checked = app::check_entry(target, std::nullopt); !checked) {
-    std::cerr << failure_text(checked.error(), target.project_root);
-    return exit_code_of(checked.error());
+  if (auto checked = app::check_entry(target, std::nullopt); !checked) {
+    return std::move(checked).error();
   }
   const app::PlannedRun plan = app::plan_run(request, target);
   const app::LastDuration last = app::last_duration(request, target);
@@ -53,8 +47,7 @@ base::Result<app::ProfileRun, ExitCode> profile_now(EntryRuns& runs) {
   auto run = app::analyse_run(std::move(finished), plan);
   line.clear();
   if (!run) {
-    std::cerr << failure_text(run.error(), target.project_root);
-    return exit_code_of(run.error());
+    return std::move(run).error();
   }
   const app::RanSources sources = app::ran_sources(run->profile, request.overlay, run->began);
   app::add_line_texts(run->profile, sources.texts);
@@ -68,6 +61,33 @@ base::Result<app::ProfileRun, ExitCode> profile_now(EntryRuns& runs) {
   warn(warning);
   return std::move(*run);
 }
+
+}  // namespace
+
+base::Result<app::ProfileRun, ExitCode> profile_now(const app::ProfileRequest& request, const app::Target& target) {
+  EntryRuns runs(request, target);
+  return profile_now(runs);
+}
+
+base::Result<app::ProfileRun, ExitCode> profile_now(EntryRuns& runs) {
+  auto run = profile_with_progress(runs);
+  if (!run) {
+    return report_failure(app::FailedProjectRun{run.error(), runs.target().project_root});
+  }
+  return std::move(*run);
+}
+
+base::Task<base::Result<app::ProfileRun, app::RunFailure>> CommandProfiler::profile(app::ProfileRequest request,
+                                                                                    app::Target target) {
+  if (interrupts_.came()) {
+    co_return app::RunFailure{
+        protocol::failure_of(protocol::FailureKind::kCancelled, "start", "The profile was cancelled."), ""};
+  }
+  EntryRuns runs(request, target);
+  co_return profile_with_progress(runs);
+}
+
+void CommandProfiler::announce(const std::string& text) { print_error(text); }
 
 void warn(const std::string& text) {
   std::istringstream lines(text);

@@ -7,12 +7,12 @@
 #include <system_error>
 
 #include "analysis/prediction/answers.h"
+#include "app/profiling/find_profile.h"
 #include "cli/exit_codes.h"
 #include "cli/imported_trace.h"
 #include "cli/options.h"
 #include "cli/rendered_profile.h"
 #include "cli/report_trace.h"
-#include "cli/stored_profile.h"
 #include "cli/terminal.h"
 
 namespace ridgeline::cli {
@@ -26,7 +26,7 @@ int report_profile(const std::string& name, const Output& output) {
                 "trace");
     return kExitUsage;
   }
-  const auto profile = stored_profile(name);
+  const auto profile = app::find_profile(name);
   if (!profile) {
     print_error(profile.error().message());
     return kExitUsage;

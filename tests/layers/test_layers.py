@@ -36,6 +36,7 @@ HOMES = [
             "server/store",
             "server/worker",
             "server/app/profiling",
+            "server/app/revisions",
             "server/lsp/transport",
             "server/lsp/session",
             "server/editor",
@@ -129,7 +130,7 @@ SINKS = [
         r"std::(?:cerr|cout|clog)\b",
         [
             f"server/cli/{name}.cpp"
-            for name in ("terminal", "progress_line", "options", "doctor_command", "profile_now")
+            for name in ("terminal", "progress_line", "options", "doctor_command")
         ],
     ),
     (

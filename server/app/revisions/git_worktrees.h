@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::app {
 
 /// "A..B" as its two revisions; an end that is left out is HEAD.
 base::Result<std::pair<std::string, std::string>> revisions_of(const std::string& range);
@@ -48,4 +48,4 @@ class GitWorktrees {
   std::vector<std::string> added_;
 };
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::app

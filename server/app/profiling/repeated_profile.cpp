@@ -1,15 +1,15 @@
-#include "cli/repeated_profile.h"
+#include "app/profiling/repeated_profile.h"
 
 #include <utility>
 
 #include "app/profiling/unsaved_text.h"
 #include "source/entry_point.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::app {
 
-app::ProfileRequest for_comparison(app::ProfileRequest request, const app::Target& target) {
+ProfileRequest for_comparison(ProfileRequest request, const Target& target) {
   request.keep = false;
-  auto text = app::text_of(target.entry);
+  auto text = text_of(target.entry);
   const auto tree = text ? source::SourceTree::parse(std::move(*text)) : std::nullopt;
   const auto entry_point = tree ? source::find_entry_point(*tree) : std::nullopt;
   if (entry_point && entry_point->batch_size.value && *entry_point->batch_size.value <= source::kMaxBatchSize) {
@@ -18,4 +18,4 @@ app::ProfileRequest for_comparison(app::ProfileRequest request, const app::Targe
   return request;
 }
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::app

@@ -1,4 +1,4 @@
-#include "cli/git_worktrees.h"
+#include "app/revisions/git_worktrees.h"
 
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -13,7 +13,7 @@
 #include "base/errno_text.h"
 #include "worker/process.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::app {
 
 namespace {
 
@@ -137,4 +137,4 @@ base::Result<std::string> GitWorktrees::add(const std::string& commit) {
   return folder;
 }
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::app

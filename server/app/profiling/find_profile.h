@@ -6,9 +6,9 @@
 #include "analysis/values/profile.h"
 #include "base/result.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::app {
 
 /// The profile of a report in JSON, or that is kept under an id, with its models fitted. A file goes before an id.
-base::Result<analysis::Profile> stored_profile(const std::string& name);
+base::Result<analysis::Profile> find_profile(const std::string& name);
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::app

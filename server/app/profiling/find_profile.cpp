@@ -1,4 +1,4 @@
-#include "cli/stored_profile.h"
+#include "app/profiling/find_profile.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include "store/profile_store.h"
 #include "worker/cache.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::app {
 
 namespace {
 
@@ -44,7 +44,7 @@ base::Result<std::string> kept_report(const std::string& id) {
 
 }  // namespace
 
-base::Result<analysis::Profile> stored_profile(const std::string& name) {
+base::Result<analysis::Profile> find_profile(const std::string& name) {
   std::error_code problem;
   const bool kept = is_id(name) && !std::filesystem::exists(name, problem);
   const auto text = kept ? kept_report(name) : base::read_text(name, kMostReportBytes);
@@ -59,4 +59,4 @@ base::Result<analysis::Profile> stored_profile(const std::string& name) {
   return std::move(*profile);
 }
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::app
