@@ -9,7 +9,7 @@
 #include "app/budgets/findings_text.h"
 #include "app/entry_profiler.h"
 #include "app/profiling/request.h"
-#include "app/use_case_failure.h"
+#include "app/profiling/use_case_failure.h"
 #include "base/task.h"
 
 namespace ridgeline::app {

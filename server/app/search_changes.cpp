@@ -107,14 +107,31 @@ base::Task<base::Result<analysis::WhatIf, RunFailure>> try_changes(ExperimentRun
   if (requests.empty()) {
     co_return answer;
   }
-  auto trying = runner.run({.kind = protocol::Experiment::Kind::kTry, .changes = requests, .seconds = seconds});
+  auto trying = try_these(runner, std::move(answer), std::move(requests), seconds);
+  co_return co_await std::move(trying);
+}
+
+base::Task<base::Result<analysis::WhatIf, RunFailure>> try_these(ExperimentRunner& runner, analysis::WhatIf answer,
+                                                                 std::vector<ChangeRequest> changes, double seconds) {
+  auto trying = runner.run({.kind = protocol::Experiment::Kind::kTry, .changes = changes, .seconds = seconds});
   const ExperimentOutcome findings = co_await std::move(trying);
   if (!findings) {
     co_return findings.error();
   }
-  add_trials(answer, requests, findings->tried);
-  if (findings->ended_early.has_value()) {
-    answer.warnings.push_back("Not every change was tried: " + findings->ended_early->message);
+  const auto is_tried = [&](const ChangeAnswer& row) {
+    return std::ranges::find(changes, row.change) != changes.end();
+  };
+  for (ChangeAnswer& row : answer.changes) {
+    if (is_tried(row)) {
+      row.tried.reset();
+      row.not_tried.clear();
+    }
+  }
+  add_trials(answer, changes, findings->tried);
+  for (ChangeAnswer& row : answer.changes) {
+    if (is_tried(row) && !row.tried.has_value() && row.not_tried.empty()) {
+      row.not_tried = findings->ended_early.has_value() ? findings->ended_early->message : "it did not come to its end";
+    }
   }
   co_return answer;
 }

@@ -30,4 +30,10 @@ base::Task<base::Result<analysis::WhatIf, RunFailure>> search_changes(Experiment
 base::Task<base::Result<analysis::WhatIf, RunFailure>> try_changes(ExperimentRunner& runner, analysis::WhatIf answer,
                                                                    std::size_t most, double seconds);
 
+/// The same of `changes`, which are rows of the answer, whatever was said of them before. Of one that was not tried the
+/// row says why.
+base::Task<base::Result<analysis::WhatIf, RunFailure>> try_these(ExperimentRunner& runner, analysis::WhatIf answer,
+                                                                 std::vector<protocol::ChangeRequest> changes,
+                                                                 double seconds);
+
 }  // namespace ridgeline::app

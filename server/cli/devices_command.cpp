@@ -2,15 +2,22 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "analysis/prediction/predictor.h"
+#include "app/predict_devices.h"
+#include "cli/described_cluster.h"
 #include "cli/exit_codes.h"
+#include "cli/experiments.h"
+#include "cli/failure_text.h"
 #include "cli/imported_trace.h"
 #include "cli/options.h"
-#include "cli/predict_devices.h"
 #include "cli/profile_now.h"
-#include "cli/terminal.h"
+#include "report/rendered_devices.h"
+#include "worker/cache.h"
 
 namespace ridgeline::cli {
 
@@ -19,29 +26,90 @@ namespace {
 struct DevicesOptions {
   std::shared_ptr<app::ProfileRequest> request = std::make_shared<app::ProfileRequest>();
   std::shared_ptr<Output> output = std::make_shared<Output>();
-  DeviceQuestion question;
-  std::string step_boundary;  ///< of a trace
+  std::vector<std::string> devices;
+  std::vector<double> prices;
+  std::optional<std::int64_t> dataset_size;
+  std::string cluster;  ///< its file; empty: none
+  // Of a trace:
+  std::string recorded_on;
+  int recorded_batch_size = 0;
+  std::string step_boundary;
 };
 
-int run(const DevicesOptions& options) {
-  if (looks_like_trace(options.request->entry)) {
-    TraceOptions trace;
-    trace.trace = options.request->entry;
-    trace.project_root = options.request->project_root;
-    trace.step_boundary = options.step_boundary;
-    return predict_devices_of_trace(trace, options.question, *options.output);
+/// What stands in the way of the options together; empty: nothing.
+std::string options_problem(const DevicesOptions& options, bool is_trace) {
+  if (!is_trace) {
+    return options.recorded_on.empty() && options.recorded_batch_size == 0 && options.step_boundary.empty()
+               ? ""
+               : "--recorded-on, --recorded-batch-size and --step-boundary need a trace of torch.profiler.";
   }
-  const DeviceQuestion& question = options.question;
-  if (!question.recorded_on.empty() || question.recorded_batch_size > 0 || !options.step_boundary.empty()) {
-    print_error("--recorded-on, --recorded-batch-size and --step-boundary need a trace of torch.profiler.");
-    return kExitUsage;
+  if (!options.cluster.empty()) {
+    return "--cluster needs an entry point: a trace does not tell which gradients there are.";
   }
+  return options.dataset_size && options.recorded_batch_size == 0
+             ? "--dataset-size needs the batch size of the trace: --recorded-batch-size N."
+             : "";
+}
+
+base::Result<app::DeviceQuestion> question_of(const DevicesOptions& options) {
+  auto devices = app::priced_devices(options.devices, options.prices);
+  if (!devices) {
+    return devices.error();
+  }
+  app::DeviceQuestion question{std::move(*devices), options.dataset_size};
+  if (!options.cluster.empty()) {
+    auto cluster = read_cluster(options.cluster);
+    if (!cluster) {
+      return cluster.error();
+    }
+    question.cluster = std::move(*cluster);
+  }
+  return question;
+}
+
+base::Result<app::DeviceAnswer, ExitCode> predict(const DevicesOptions& options, const app::DeviceQuestion& question) {
   const auto target = find_target_or_report(*options.request);
   if (!target) {
-    return target.error().value;
+    return target.error();
   }
   EntryRuns runs(*options.request, *target);
-  return predict_devices(runs, question, *options.output);
+  EntryExperiments runner(runs);
+  return answer_of(app::predict_devices(runner, options.request->entry, target->project_root, std::nullopt, question));
+}
+
+base::Result<app::DeviceAnswer, ExitCode> predict_of_trace(const DevicesOptions& options,
+                                                           const app::DeviceQuestion& question) {
+  const auto cache = worker::cache_folder();
+  if (!cache) {
+    return ExitCode{fail(cache.error())};
+  }
+  app::TracedStep step{{}, options.recorded_on, options.recorded_batch_size};
+  step.trace.trace = options.request->entry;
+  step.trace.project_root = options.request->project_root;
+  step.trace.step_boundary = options.step_boundary;
+  auto answer = app::predict_devices_of_trace(*cache, step, question);
+  return answer ? base::Result<app::DeviceAnswer, ExitCode>(std::move(*answer)) : report_failure(answer.error());
+}
+
+int run(const DevicesOptions& options) {
+  const bool is_trace = looks_like_trace(options.request->entry);
+  if (const std::string problem = options_problem(options, is_trace); !problem.empty()) {
+    return fail(problem, kExitUsage);
+  }
+  const auto question = question_of(options);
+  if (!question) {
+    return fail(question.error(), kExitUsage);
+  }
+  const auto answer = is_trace ? predict_of_trace(options, *question) : predict(options, *question);
+  if (!answer) {
+    return answer.error().value;
+  }
+  for (const std::string& warning : answer->warnings) {
+    warn(warning);
+  }
+  return write_out(options.output->format == "json" ? report::json_other_devices(answer->devices)
+                                                    : report::text_other_devices(answer->devices),
+                   *options.output);
 }
 
 }  // namespace
@@ -50,32 +118,32 @@ void add_devices_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<DevicesOptions>();
   CLI::App* command = app.add_subcommand(
       "devices", "Predict the time of a step, or of a trace of torch.profiler with shapes, on other devices.");
-  DeviceQuestion& question = options->question;
   command->add_option("ENTRY", options->request->entry, "An entry point, or a trace of torch.profiler with shapes")
       ->required();
   command
-      ->add_option("--on", question.devices,
-                   "Devices, such as a100,h100,t4, or files that describe one; `ridgeline machine show` names the GPUs")
-      ->required()
+      ->add_option("--on", options->devices,
+                   "Devices, such as a100,h100,t4, or files that describe one, each with the price of an hour if "
+                   "you like, as in a100=1.10; `ridgeline machine show` names the GPUs")
+      ->default_str("all GPUs with a data sheet")
       ->delimiter(',');
-  command->add_option("--price", question.prices, "Price of each device in --on for an hour, or one for all")
+  command->add_option("--price", options->prices, "Price of each device in --on for an hour, or one for all")
       ->delimiter(',')
       ->check(number_in(0, 1e9));
   command
-      ->add_option("--dataset-size", question.dataset_size, "Samples of an epoch: adds the time and price of an epoch")
+      ->add_option("--dataset-size", options->dataset_size, "Samples of an epoch: adds the time and price of an epoch")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 50));
-  command->add_option("--cluster", question.cluster,
+  command->add_option("--cluster", options->cluster,
                       "Also predict data-parallel training on 2, 4, ... up to all ranks of this cluster; runs one step "
                       "for its gradients");
   add_device_option(*command, options->request);
   add_place_options(*command, options->request);
   add_timeout_option(*command, options->request);
   command
-      ->add_option("--recorded-on", question.recorded_on,
+      ->add_option("--recorded-on", options->recorded_on,
                    "The GPU of the trace, such as a100, or a file that describes it, needed if the trace names no GPU "
                    "that Ridgeline knows")
       ->group(kOfTraces);
-  command->add_option("--recorded-batch-size", question.recorded_batch_size, "Samples of the trace's step")
+  command->add_option("--recorded-batch-size", options->recorded_batch_size, "Samples of the trace's step")
       ->check(CLI::Range(1, analysis::kMaxBatchSize))
       ->group(kOfTraces);
   add_step_boundary_option(*command, options->step_boundary)->group(kOfTraces);

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "app/experiment_runner.h"
+#include "app/profiling/use_case_failure.h"
 #include "app/profiling/what_if_base.h"
-#include "app/use_case_failure.h"
 #include "base/result.h"
 #include "base/task.h"
 #include "cli/entry_runs.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "app/profiling/request.h"
-#include "app/use_case_failure.h"
+#include "app/profiling/use_case_failure.h"
 #include "base/result.h"
 #include "cli/exit_codes.h"
 

@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "app/own_operations.h"
 #include "app/profiling/kept_profiles.h"
 #include "base/file.h"
 #include "base/result.h"
 #include "cli/exit_codes.h"
 #include "cli/failure_text.h"
 #include "cli/options.h"
-#include "cli/own_operations.h"
 #include "cli/terminal.h"
 #include "operations/table/operation_table.h"
 #include "operations/table/time_csv.h"
@@ -94,7 +94,7 @@ void add_import_times_command(CLI::App& operations, int& exit_code) {
       "  ridgeline operations import gemm.csv --format matmul --device \"Tesla T4\" --column time_ms=Latency");
   command->callback([options, &exit_code] {
     options->csv.format = options->format == "matmul" ? CsvFormat::kMatmul : CsvFormat::kOperations;
-    auto table = own_operation_table();
+    auto table = app::own_operation_table();
     exit_code = table ? merge_into(*table, *options) : fail(table.error(), kExitEntryFailed);
   });
 }

@@ -8,7 +8,7 @@
 #include <cstddef>
 
 #include "base/file.h"
-#include "cli/work_folder.h"
+#include "base/work_folder.h"
 #include "operations/device/data_sheets.h"
 #include "worker/agent_build.h"
 #include "worker/cache.h"
@@ -65,7 +65,7 @@ base::Result<KernelConditions> gpu_conditions(const operations::Device& gpu, con
 base::Result<MeasuredKernels> measure_kernels(const KernelConditions& conditions,
                                               const operations::Operation& operation,
                                               const std::vector<operations::Plan>& plans) {
-  const WorkFolder folder(conditions.cache + "/kernels-" + base::unique_suffix());
+  const base::WorkFolder folder(conditions.cache + "/kernels-" + base::unique_suffix());
   const std::size_t count = plans.size();
   for (std::size_t i = 0; i < count; ++i) {
     if (const auto written =
@@ -94,7 +94,7 @@ base::Result<MeasuredKernels> measure_kernels(const KernelConditions& conditions
 
 base::Result<MeasuredOperator> measure_operator(const KernelConditions& conditions, const std::string& module,
                                                 const operations::StepOperation& call, const std::string& key) {
-  const WorkFolder folder(conditions.cache + "/kernels-" + base::unique_suffix());
+  const base::WorkFolder folder(conditions.cache + "/kernels-" + base::unique_suffix());
   const std::string file = folder.path() + "/emitted.py";
   if (const auto written = write_source(file, module); !written) {
     return written.error();

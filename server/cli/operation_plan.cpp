@@ -5,12 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "app/own_operations.h"
 #include "app/profiling/kept_profiles.h"
 #include "app/profiling/what_if_base.h"
 #include "cli/experiments.h"
 #include "cli/measuring_script.h"
 #include "cli/options.h"
-#include "cli/own_operations.h"
 #include "cli/profile_now.h"
 #include "cli/remote_host.h"
 #include "cli/terminal.h"
@@ -47,7 +47,7 @@ int plan(const PlanOptions& options) {
   if (!findings) {
     return findings.error().value;
   }
-  auto table = own_operation_table();
+  auto table = app::own_operation_table();
   const auto made = table ? operations::plan_measuring(*table, options.device, app::operations_of(findings->captured))
                           : base::Result<operations::MeasuringPlan>(table.error());
   if (!made) {
@@ -84,7 +84,7 @@ base::Result<DeviceThere> device_there(const std::string& description) {
 /// The operations to time on the host's device: those that the table does not know, or, where.all, all of them.
 base::Result<std::vector<std::string>> keys_to_time(const MeasureElsewhere& where, const std::string& device,
                                                     const std::vector<std::string>& keys) {
-  auto table = own_operation_table();
+  auto table = app::own_operation_table();
   auto plan =
       table ? operations::plan_measuring(*table, device, keys) : base::Result<operations::MeasuringPlan>(table.error());
   if (!plan) {
@@ -108,7 +108,7 @@ int add_times(const std::string& host, const std::string& csv) {
   const std::int64_t now = app::seconds_since_1970();
   constexpr std::int64_t kClockDifference = 86400;
   const auto rows = operations::parse_times(csv, host, {.measured_s = now + kClockDifference});
-  auto table = own_operation_table();
+  auto table = app::own_operation_table();
   const auto merged = !rows    ? base::Result<operations::Merged>(rows.error())
                       : !table ? base::Result<operations::Merged>(table.error())
                                : table->add_rows(*rows);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/collect_times.h"
+#include "app/own_operations.h"
 #include "app/profiling/known_device.h"
 #include "app/profiling/what_if_base.h"
 #include "base/result.h"
@@ -16,10 +17,9 @@
 #include "cli/import_times.h"
 #include "cli/operation_plan.h"
 #include "cli/options.h"
-#include "cli/own_operations.h"
 #include "cli/profile_now.h"
 #include "cli/terminal.h"
-#include "cli/train_estimators.h"
+#include "cli/train_command.h"
 #include "operations/table/operation_table.h"
 #include "report/operation_times.h"
 #include "worker/cache.h"
@@ -76,7 +76,7 @@ int measure(const MeasureOptions& options) {
 }
 
 int list(const Output& output, std::size_t most) {
-  auto table = own_operation_table();
+  auto table = app::own_operation_table();
   if (!table) {
     return fail(table.error(), kExitEntryFailed);
   }
@@ -157,7 +157,7 @@ void add_operations_command(CLI::App& app, int& exit_code) {
       "  ridgeline operations export team.sqlite\n"
       "  ridgeline operations export /mnt/shared/times/gpu-box.sqlite");
   exporting->callback([file, &exit_code] {
-    auto table = own_operation_table();
+    auto table = app::own_operation_table();
     const auto written = table ? table->export_to(*file) : base::Result<void>(table.error());
     exit_code = written ? 0 : fail(written.error(), kExitEntryFailed);
   });

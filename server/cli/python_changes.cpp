@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/work_folder.h"
 #include "cli/terminal.h"
-#include "cli/work_folder.h"
 #include "step/changes/change_file.h"
 #include "worker/agent_build.h"
 #include "worker/cache.h"
@@ -45,7 +45,7 @@ base::Result<step::UserChange> run(const std::string& path, const std::string& p
   if (!sources) {
     return sources.error();
   }
-  const WorkFolder folder(*cache + "/change-" + base::unique_suffix());
+  const base::WorkFolder folder(*cache + "/change-" + base::unique_suffix());
   const std::string listed = folder.path() + "/tasks.json";
   if (const auto problem = base::write_atomically(listed, tasks, base::FileAccess::kOwner, base::Durability::kNone)) {
     return base::error(listed + " cannot be written: " + problem.message());

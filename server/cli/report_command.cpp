@@ -8,11 +8,12 @@
 
 #include "analysis/prediction/answers.h"
 #include "app/profiling/find_profile.h"
+#include "app/traces/trace_profile.h"
 #include "cli/exit_codes.h"
+#include "cli/failure_text.h"
 #include "cli/imported_trace.h"
 #include "cli/options.h"
 #include "cli/rendered_profile.h"
-#include "cli/report_trace.h"
 #include "cli/terminal.h"
 
 namespace ridgeline::cli {
@@ -32,6 +33,15 @@ int report_profile(const std::string& name, const Output& output) {
     return kExitUsage;
   }
   return write_out(rendered_profile(*profile, analysis::outlook_of(*profile), nullptr, output), output);
+}
+
+int report_trace(const TraceOptions& options, const Output& output) {
+  const auto made = app::profile_of_trace(options);
+  if (!made) {
+    return report_failure(made.error()).value;
+  }
+  return write_out(rendered_profile(made->profile, analysis::outlook_of(made->profile), &made->recorded, output),
+                   output);
 }
 
 }  // namespace

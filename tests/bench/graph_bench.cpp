@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/trace_file.h"
+#include "app/traces/trace_file.h"
 #include "ingest/import_trace.h"
 #include "step/graph/from_recording.h"
 #include "step/simulate/simulate.h"
@@ -80,7 +80,7 @@ void replay(const std::string& path) {
   options.trace_path = path;
   options.current = "/";
   options.exists = [](const std::string&) { return false; };
-  const analysis::RunInput input = ingest::import_trace(cli::read_trace_file(path), options);
+  const analysis::RunInput input = ingest::import_trace(app::read_trace_file(path), options);
   const recording::Recording& recording = input.runs.front().recording;
   const auto start = std::chrono::steady_clock::now();
   const Graph graph = step::graph_of(recording, input.scope, 0);

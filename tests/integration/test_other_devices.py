@@ -76,3 +76,11 @@ def test_a_device_that_is_not_known_is_refused(linear_entry: Path) -> None:
     done = ridgeline("devices", linear_entry, "--python", sys.executable, "--on", "abacus")
     assert done.returncode == 2
     assert "No device is called abacus. Name one of P4" in done.stderr
+
+
+def test_a_price_may_stand_with_its_device(linear_entry: Path) -> None:
+    """As in editors, which have the same reader of devices."""
+    answer = predict(linear_entry, "--on", "h100=1000,p4=0.01")
+    assert [(device["name"], device["pricePerHour"]) for device in answer["devices"]] == [("P4", 0.01), ("H100", 1000)]
+    done = ridgeline("devices", linear_entry, "--on", "t4=cheap")
+    assert done.returncode == 2 and "The price of t4=cheap is not a number: write a100=1.10." in done.stderr

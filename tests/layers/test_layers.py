@@ -37,6 +37,7 @@ HOMES = [
             "server/worker",
             "server/app/profiling",
             "server/app/revisions",
+            "server/app/traces",
             "server/lsp/transport",
             "server/lsp/session",
             "server/editor",

@@ -6,7 +6,7 @@
 #include "analysis/compare/compare_profiles.h"
 #include "app/entry_profiler.h"
 #include "app/profiling/request.h"
-#include "app/use_case_failure.h"
+#include "app/profiling/use_case_failure.h"
 #include "base/task.h"
 
 namespace ridgeline::app {

@@ -4,8 +4,8 @@
 #include "base/result.h"
 #include "operations/table/operation_table.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::app {
 
 base::Result<operations::OperationTable> own_operation_table();
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::app

@@ -1,4 +1,4 @@
-// A folder for the files of one run of a command.
+// A folder for the files of one run.
 #pragma once
 
 #include <filesystem>
@@ -6,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-namespace ridgeline::cli {
+namespace ridgeline::base {
 
 /// Made, and removed with what it contains. Where it cannot be made, writing into it fails.
 class WorkFolder {
@@ -27,4 +27,4 @@ class WorkFolder {
   std::error_code problem_;
 };
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::base

@@ -1,4 +1,4 @@
-// The file that `ridgeline report` is given.
+// A trace of another profiler, read from its file.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 #include "ingest/nsys_report.h"
 #include "ingest/trace.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::app {
 
 /// Reads a trace of torch.profiler or an exported report of Nsight Systems, going by the file's first bytes.
 /// `nsys`: of a report. `inputs`: also read the arguments of operations. Throws ImportError, with the reason that
 /// the user is told.
 ingest::Trace read_trace_file(const std::string& path, const ingest::NsysOptions& nsys = {}, bool inputs = false);
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::app

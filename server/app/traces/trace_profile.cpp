@@ -1,24 +1,19 @@
-#include "cli/report_trace.h"
+#include "app/traces/trace_profile.h"
 
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "analysis/build_profile.h"
-#include "analysis/prediction/answers.h"
 #include "app/profiling/listed_work.h"
 #include "app/profiling/ran_sources.h"
-#include "cli/imported_trace.h"
-#include "cli/options.h"
-#include "cli/rendered_profile.h"
 #include "step/changes/step_schedule.h"
 #include "store/fingerprint.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::app {
 
 namespace {
 
@@ -38,29 +33,28 @@ store::Moment time_of(const std::string& trace) {
 /// project: a trace may name any file of this machine.
 void add_texts(analysis::Profile& profile, const std::string& trace) {
   const std::string root = profile.project_root + "/";
-  std::vector<std::string> paths = app::own_files(profile);
+  std::vector<std::string> paths = own_files(profile);
   std::erase_if(paths, [&](const std::string& path) {
     return profile.project_root.empty() || !path.starts_with(root) || !path.ends_with(".py") ||
            std::filesystem::path(path).lexically_normal() != path;
   });
-  app::add_line_texts(profile, app::ran_sources(paths, {}, time_of(trace)).texts);
+  add_line_texts(profile, ran_sources(paths, {}, time_of(trace)).texts);
 }
 
 }  // namespace
 
-int report_trace(const TraceOptions& options, const Output& output) {
-  auto input = import_or_report(options);
+Answer<TraceProfile> profile_of_trace(const TraceOptions& options) {
+  auto input = import_trace(options);
   if (!input) {
-    return input.error().value;
+    return input.error();
   }
   analysis::Profile profile = analysis::build_profile(*input);
   const auto graph = step::add_schedule(profile, *input);
   if (graph.has_value()) {
-    app::add_recorded_work(profile, *graph, input->recorded_keys);
+    add_recorded_work(profile, *graph, input->recorded_keys);
   }
   add_texts(profile, absolute_path(options.trace));
-  const analysis::RecordedRun recorded{std::move(input->runs.front()), std::move(input->scope)};
-  return write_out(rendered_profile(profile, analysis::outlook_of(profile), &recorded, output), output);
+  return TraceProfile{std::move(profile), {std::move(input->runs.front()), std::move(input->scope)}};
 }
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::app

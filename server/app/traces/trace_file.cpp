@@ -1,4 +1,4 @@
-#include "cli/trace_file.h"
+#include "app/traces/trace_file.h"
 
 #include <array>
 #include <cstddef>
@@ -12,7 +12,7 @@
 #include "ingest/read_trace.h"
 #include "store/foreign_tables.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::app {
 
 namespace {
 
@@ -59,4 +59,4 @@ ingest::Trace read_trace_file(const std::string& path, const ingest::NsysOptions
   return ingest::read_trace(bytes_of(file, std::string(bytes)), {.inputs = inputs});
 }
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::app
