@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "app/predict_changes.h"
-#include "app/profiling/step_on_devices.h"
 #include "app/profiling/unsaved_text.h"
+#include "app/search_changes.h"
 #include "base/path.h"
 #include "editor/progress_bar.h"
 #include "source/change_edits.h"
@@ -329,53 +329,44 @@ base::Task<WhatIfEnd> WhatIfFlow::ask(Workspace& workspace, std::string uri, std
   co_return answer;
 }
 
-base::Task<ListedEnd> WhatIfFlow::list_sizes(Workspace& workspace, std::string uri, bool for_cuda,
-                                             protocol::Json params, lsp::CancelToken cancel) {
+base::Task<app::Answer<app::DeviceAnswer>> WhatIfFlow::compare_devices(Workspace& workspace, std::string uri,
+                                                                       app::DeviceQuestion question,
+                                                                       protocol::Json params, lsp::CancelToken cancel) {
   auto preparing = prepare(workspace, entry_of(workspace, uri), std::move(params), cancel);
-  const Ready asking = co_await std::move(preparing);
-  if (!asking) {
-    co_return asking.error();
+  const Ready ready = co_await std::move(preparing);
+  if (!ready) {
+    co_return app::FailedProjectRun{ready.error(), {}};
   }
-  const int batch_size = (*asking)->known->figures->made().what_if->answer.batch_size;
-  auto capturing = (*asking)->run(
-      {.kind = Experiment::Kind::kCapture, .changes = app::larger_batches(batch_size), .for_cuda = for_cuda});
-  app::ExperimentOutcome findings = co_await std::move(capturing);
-  if (!findings) {
-    co_return findings.error();
-  }
-  if (findings->captured.empty() || !findings->captured.front().step) {
-    co_return failure(FailureKind::kException, "The operations of the step cannot be listed.");
-  }
-  co_return ListedSizes{(*asking)->target.entry, (*asking)->target.cache, std::move(findings->captured)};
+  const std::shared_ptr<Asking> asking = *ready;
+  const app::Target& target = asking->target;
+  auto predicting =
+      app::predict_devices(*asking, target.entry, target.project_root,
+                           asking->known->figures->made().what_if->answer.batch_size, std::move(question));
+  co_return co_await std::move(predicting);
 }
 
 base::Task<WhatIfEnd> WhatIfFlow::attempt(Workspace& workspace, std::string uri, ChangeRequest change,
                                           protocol::Json params, lsp::CancelToken cancel) {
   auto preparing = prepare(workspace, entry_of(workspace, uri), std::move(params), cancel);
-  const Ready asking = co_await std::move(preparing);
-  if (!asking) {
-    co_return asking.error();
+  const Ready ready = co_await std::move(preparing);
+  if (!ready) {
+    co_return ready.error();
   }
-  auto trying = (*asking)->run({.kind = Experiment::Kind::kTry, .changes = {change}, .seconds = kTrySeconds});
-  const app::ExperimentOutcome findings = co_await std::move(trying);
-  if (!findings) {
-    co_return findings.error();
-  }
-  Known& of = *(*asking)->known;
+  const std::shared_ptr<Asking> asking = *ready;
+  Known& of = *asking->known;
   Row& known = of.rows.try_emplace(change, Row{unknown_row(change)}).first->second;
-  analysis::WhatIf answer = of.figures->made().what_if->answer;
-  answer.changes = {known.answer};
-  answer.changes.front().tried.reset();
-  answer.changes.front().not_tried.clear();
-  app::add_trials(answer, {change}, findings->tried);
-  if (analysis::ChangeAnswer& row = answer.changes.front(); !row.tried.has_value() && row.not_tried.empty()) {
-    row.not_tried = findings->ended_early.has_value() ? findings->ended_early->message : "it did not come to its end";
+  analysis::WhatIf before = of.figures->made().what_if->answer;
+  before.changes = {known.answer};
+  auto trying = app::try_these(*asking, std::move(before), {change}, kTrySeconds);
+  auto answer = co_await std::move(trying);
+  if (!answer) {
+    co_return answer.error();
   }
-  known.answer = answer.changes.front();
-  auto writing = write(*asking, {change});
+  known.answer = answer->changes.front();
+  auto writing = write(asking, {change});
   co_await std::move(writing);
-  answer.changes = {known.answer};
-  co_return answer;
+  answer->changes = {known.answer};
+  co_return std::move(*answer);
 }
 
 }  // namespace ridgeline::editor

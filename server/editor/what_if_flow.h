@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "analysis/values/what_if.h"
+#include "app/predict_devices.h"
+#include "app/profiling/use_case_failure.h"
 #include "app/profiling/what_if_base.h"
 #include "base/result.h"
 #include "base/task.h"
@@ -21,14 +23,6 @@
 namespace ridgeline::editor {
 
 using WhatIfEnd = base::Result<analysis::WhatIf, app::RunFailure>;
-
-/// The operations of an entry's step, at its batch size first, then at larger ones.
-struct ListedSizes {
-  std::string entry_path;
-  std::string cache;
-  std::vector<protocol::Captured> captured;
-};
-using ListedEnd = base::Result<ListedSizes, app::RunFailure>;
 
 /// Lives on the loop, as long as the server. Answers come from the last profile of an entry that was made in this
 /// process, with the texts that ran: without one, or after an edit, the entry is profiled first.
@@ -48,9 +42,10 @@ class WhatIfFlow {
   /// predicted for it before.
   base::Task<WhatIfEnd> attempt(Workspace& workspace, std::string uri, protocol::ChangeRequest change,
                                 protocol::Json params, lsp::CancelToken cancel);
-  /// Lists what a prediction for other devices needs, GPUs or processors; nothing is computed.
-  base::Task<ListedEnd> list_sizes(Workspace& workspace, std::string uri, bool for_cuda, protocol::Json params,
-                                   lsp::CancelToken cancel);
+  /// Predicts the step on other devices, from its operations.
+  base::Task<app::Answer<app::DeviceAnswer>> compare_devices(Workspace& workspace, std::string uri,
+                                                             app::DeviceQuestion question, protocol::Json params,
+                                                             lsp::CancelToken cancel);
   /// What is known of the entry file at `path` to pay, and can be written; best first.
   std::vector<WrittenChange> written(const std::string& path);
   /// What brought the entry's last profile, if it is the one of before with a change written that was asked about.

@@ -1,0 +1,13 @@
+// The methods about a recorded job.
+#pragma once
+
+#include "editor/method.h"
+#include "editor/method_parameters.h"
+
+namespace ridgeline::editor {
+
+base::Task<lsp::Outcome> job(Context context, JobParams params);
+/// The text of `ridgeline job show`.
+base::Task<lsp::Outcome> open_job_command(Context context, CommandParams params);
+
+}  // namespace ridgeline::editor

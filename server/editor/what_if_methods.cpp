@@ -1,0 +1,89 @@
+#include "editor/what_if_methods.h"
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/predict_devices.h"
+#include "editor/open_report.h"
+#include "editor/what_if_json.h"
+#include "lsp/session/progress.h"
+#include "protocol/json_fields.h"
+#include "report/rendered_devices.h"
+
+namespace ridgeline::editor {
+
+using protocol::Json;
+using protocol::ResponseError;
+
+base::Task<lsp::Outcome> what_if(Context context, WhatIfParams params) {
+  WhatIfFlow::ShowPart show;
+  if (auto send = lsp::partial_results(context.session(), params.params)) {
+    show = [send = std::move(send)](const analysis::WhatIf& part) {
+      send({{"changes", what_if_json(part, "")["changes"]}});
+    };
+  }
+  auto asking = context.what_if.ask(context.workspace, params.uri, std::move(params.changes), std::move(params.params),
+                                    std::move(show), context.cancel);
+  const WhatIfEnd end = co_await std::move(asking);
+  if (!end) {
+    co_return error_of_run(end.error());
+  }
+  co_return what_if_json(*end, context.session().uri_of(end->entry_path));
+}
+
+base::Task<lsp::Outcome> try_change(Context context, TryParams params) {
+  auto trying = context.what_if.attempt(context.workspace, params.uri, std::move(params.change),
+                                        std::move(params.params), context.cancel);
+  const WhatIfEnd end = co_await std::move(trying);
+  if (!end) {
+    co_return error_of_run(end.error());
+  }
+  co_return tried_json(*end);
+}
+
+base::Task<lsp::Outcome> change_edit(Context context, TryParams params) {
+  const auto entry = context.entries.for_file(context.session().path_of(params.uri).value_or(""));
+  if (entry == nullptr) {
+    co_return ResponseError{protocol::error_code::kRequestFailed, "There is no profile of this file.", {}};
+  }
+  const auto make = [change = params.change,
+                     device = entry->figures->profile().environment.device](const Snapshot* snapshot) -> lsp::Outcome {
+    if (snapshot == nullptr) {
+      return Json{{"edit", nullptr}, {"noEditReason", "The entry file is not open: open it to edit it."}};
+    }
+    return change_edit_json(*snapshot, change, device);
+  };
+  auto made = when_parsed(context.workspace, {context.session().uri_of(entry->path)}, make);
+  co_return co_await std::move(made);
+}
+
+base::Task<lsp::Outcome> compare_devices_command(Context context, CommandParams params) {
+  const auto names = params.argument.is_null() ? std::vector<std::string>()
+                                               : protocol::value_as<std::vector<std::string>>(params.argument);
+  auto devices = app::priced_devices(names, {});
+  if (!devices) {
+    throw protocol::InvalidValue(devices.error().message());
+  }
+  Json progress = Json::object();
+  if (!params.work_done_token.is_null()) {
+    progress["workDoneToken"] = params.work_done_token;
+  }
+  auto predicting = context.what_if.compare_devices(context.workspace, params.uri, {std::move(*devices)},
+                                                    std::move(progress), context.cancel);
+  const auto answer = co_await std::move(predicting);
+  if (!answer) {
+    co_return error_of(answer.error());
+  }
+  std::string text = report::text_other_devices(answer->devices);
+  for (const std::string& warning : answer->warnings) {
+    text += "! " + warning + "\n";
+  }
+  const std::string name = std::filesystem::path(answer->devices.entry).stem().string() + "-devices.txt";
+  auto opening = open_text(context.workspace, context.entries, name,
+                           [text = std::move(text)] { return base::Result<std::string>(text); });
+  co_return co_await std::move(opening);
+}
+
+}  // namespace ridgeline::editor
