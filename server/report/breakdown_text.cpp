@@ -50,7 +50,7 @@ class Breakdown {
     for (Row& row : table_.rows) {
       row.tail = clip_front(row.tail, place_width_);
       width = std::max(width, columns(row.tail));
-      row.tail = page_.dim(row.tail);
+      row.tail = page_.is_narrow() ? row.tail : page_.dim(row.tail);
     }
     table_.tail_width = width;
     return std::move(table_);

@@ -39,7 +39,7 @@ void wrap(Page& page, std::string row, std::string_view text) {
 }  // namespace
 
 std::string text_checks(const std::vector<Check>& checks, const TextOptions& options) {
-  Page page(std::clamp(options.width, 80, 140), options.color);
+  Page page(std::clamp(options.width, kLeastWidth, 140), options.color);
   const int room = kMaxLines * (page.width() - kText);
   for (const Check& check : checks) {
     const std::string status = left(kStatusNames[static_cast<std::size_t>(check.status)], kName - 2);

@@ -110,7 +110,7 @@ void rest(Page& page, const analysis::Comparison& comparison, const ComparisonRo
 }  // namespace
 
 std::string comparison_text(const analysis::Comparison& comparison, const TextOptions& options) {
-  Page page(std::clamp(options.width, 80, 140), options.color);
+  Page page(std::clamp(options.width, kLeastWidth, 140), options.color);
   const ComparisonRows rows = comparison_rows(comparison);
   const auto most = static_cast<std::size_t>(std::max(1, 2 * options.max_lines));
   title(page, comparison);

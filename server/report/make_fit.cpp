@@ -66,7 +66,7 @@ Json row_json(const FittingChange& row) {
 }  // namespace
 
 std::string text_make_fit(const MakeFit& made, const TextOptions& options) {
-  Page page(std::clamp(options.width, 80, 140), options.color);
+  Page page(std::clamp(options.width, kLeastWidth, 140), options.color);
   const std::string entry = made.entry_path.substr(made.entry_path.rfind('/') + 1);
   page.line(page.bold(printable(entry)) +
             page.dim(fmt::format(" · batch {} in {} · {}", made.batch_size,

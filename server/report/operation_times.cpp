@@ -89,7 +89,7 @@ std::string operation_text(const std::string& key) {
 
 std::string text_operation_times(const std::vector<operations::ListedTime>& times, std::int64_t count,
                                  MeasuredDevice device, const TextOptions& options) {
-  Page page(std::clamp(options.width, 80, 200), options.color);
+  Page page(std::clamp(options.width, kLeastWidth, 200), options.color);
   const int name_width = page.width() - 2 - 12 - 22 - kAttainedWidth;
   page.line("  " + page.bold(left("OPERATION", name_width) + right("TIME", 10) + "  " +
                              left("ATTAINED", kAttainedWidth) + "SAMPLES"));

@@ -314,7 +314,7 @@ std::string obstacle_text(const Answer& answer) {
 
 std::string text_prediction(const Answer& answer, const analysis::Profile& profile, const Origin& origin,
                             const TextOptions& options, const std::optional<analysis::RefinedBatch>& refined) {
-  Page page(std::clamp(options.width, 80, 140), options.color);
+  Page page(std::clamp(options.width, kLeastWidth, 140), options.color);
   title(page, profile, origin);
   if (const std::string text = sentence(answer); !text.empty()) {
     page.prose("", text, 2);

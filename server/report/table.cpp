@@ -49,7 +49,35 @@ void line_up(Layout& layout, const std::vector<Table>& tables, int width) {
   layout.name = std::min(layout.name, width - 2 - figures_width(layout) - layout.bar - 2 - tail);
 }
 
+namespace {
+
+/// On a terminal without room for columns: the first one, and the figures below it.
+void print_folded(Page& page, const Table& table, const Layout& layout, double iteration_ms) {
+  page.line();
+  page.line("  " + page.bold(table.name_heading) + page.dim(" · " + table.time_heading + " · SHARE") +
+            page.dim(layout.memory ? " · MEMORY" : ""));
+  for (const Row& row : table.rows) {
+    page.line("  " + first_column(page, row, page.terminal_width() - 2));
+    std::vector<Item> figures{{"", duration(row.ms)}, {"", share(ratio(row.ms, iteration_ms))}};
+    if (layout.memory) {
+      figures.push_back({"", bytes(row.bytes)});
+    }
+    figures.insert(figures.end(), row.below.begin(), row.below.end());
+    if (!row.tail.empty()) {
+      figures.push_back({"", row.tail});
+    }
+    const int indent = std::max(6, 2 + columns(row.lead));
+    page.flow(left("", indent), indent, figures);
+  }
+}
+
+}  // namespace
+
 void print(Page& page, const Table& table, const Layout& layout, double iteration_ms) {
+  if (page.is_narrow()) {
+    print_folded(page, table, layout, iteration_ms);
+    return;
+  }
   const int tail = table.tail_width > 0 ? 2 + table.tail_width : 0;
   const int room = page.width() - 2 - figures_width(layout) - layout.bar - tail;
   const int name_width = layout.name > 0 ? layout.name : std::min(room, table.natural());

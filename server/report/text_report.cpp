@@ -214,7 +214,7 @@ std::vector<Item> notes(const Profile& profile, ShownWarnings warnings) {
 
 std::string text_report(const Profile& profile, const analysis::Outlook& outlook, const SourceLines& source,
                         const TextOptions& options) {
-  Page page(std::clamp(options.width, 80, 140), options.color);
+  Page page(std::clamp(options.width, kLeastWidth, 140), options.color);
   title(page, profile);
   key_figures(page, profile);
   tables(page, profile, source, options);

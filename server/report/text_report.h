@@ -17,7 +17,7 @@ namespace ridgeline::report {
 using SourceLines = std::function<std::optional<std::string>(const analysis::Location&)>;
 
 struct TextOptions {
-  int width = 100;          ///< columns of the terminal; taken as 80 to 140
+  int width = 100;          ///< columns of the terminal; taken as 40 to 140
   bool color = false;       ///< ANSI escapes: bold headings, dim secondary text, one accent for bars
   int max_lines = 10;       ///< user lines that get a row of their own
   int max_nodes = 20;       ///< nodes of the breakdown that get one, the costliest; the others are folded

@@ -216,7 +216,7 @@ std::string basis_text(const WhatIf& answer) {
 }
 
 std::string text_what_if(const WhatIf& answer, const TextOptions& options) {
-  Page page(std::clamp(options.width, 80, 140), options.color);
+  Page page(std::clamp(options.width, kLeastWidth, 140), options.color);
   const std::string entry = answer.entry_path.substr(answer.entry_path.rfind('/') + 1);
   const std::string batch = answer.batch_size > 0 ? fmt::format(" · batch {}", answer.batch_size) : "";
   const std::string peak =

@@ -94,6 +94,7 @@ analysis::Comparison equal_versions() {
 
 TEST(Comparison, AsText) {
   testing::expect_file("comparison.100.txt", comparison_text(full_comparison(), {.width = 100}));
+  testing::expect_file("comparison.60.txt", comparison_text(full_comparison(), {.width = 60}));
   testing::expect_file("comparison.80.txt", comparison_text(full_comparison(), {.width = 80}));
   testing::expect_file("comparison-equal.100.txt", comparison_text(equal_versions(), {.width = 100}));
 }

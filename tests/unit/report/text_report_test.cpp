@@ -89,6 +89,7 @@ Profile hostile_profile() {
 }
 
 TEST(TextReport, IsAsExpected) {
+  testing::expect_file("resnet.50.txt", report(testing::resnet_profile(), 50));
   testing::expect_file("resnet.80.txt", report(testing::resnet_profile(), 80));
   testing::expect_file("resnet.120.txt", report(testing::resnet_profile(), 120));
   testing::expect_file("minimal.80.txt", report(testing::minimal_profile(), 80));
@@ -103,7 +104,7 @@ TEST(TextReport, SaysWhatTheDeviceStandsInFor) {
 
 TEST(TextReport, FitsEveryWidth) {
   const SourceLines hostile = [](const auto&) { return "\x1b[2J日本語 = " + std::string(200, 'y'); };
-  for (int width = 80; width <= 140; width += ridgeline::testing::rounds(1, 6)) {
+  for (int width = 40; width <= 140; width += ridgeline::testing::rounds(1, 6)) {
     for (const Profile& profile : {testing::resnet_profile(), testing::minimal_profile(), hostile_profile()}) {
       for (const std::string& line :
            lines_of(text_report(profile, analysis::outlook_of(profile), hostile, {.width = width}))) {
@@ -117,7 +118,7 @@ TEST(TextReport, FitsEveryWidth) {
 
 TEST(TextReport, TakesOtherWidthsAsTheNearest) {
   const Profile profile = testing::resnet_profile();
-  EXPECT_EQ(report(profile, 0), report(profile, 80));
+  EXPECT_EQ(report(profile, 0), report(profile, 40));
   EXPECT_EQ(report(profile, 1000), report(profile, 140));
 }
 
