@@ -52,12 +52,10 @@ void add_report_command(CLI::App& app, int& exit_code) {
   auto output = std::make_shared<Output>();
   CLI::App* command = app.add_subcommand(
       "report", "Show a profile that was made before, or analyse a trace of torch.profiler or Nsight Systems.");
-  command
-      ->add_option(
-          "FILE", trace->trace,
-          "The id of a kept profile, a report in JSON, a Chrome trace of torch.profiler (plain or gzip), or the "
-          "SQLite export of Nsight Systems; also from another machine")
-      ->required();
+  command->add_option(
+      "FILE", trace->trace,
+      "The id of a kept profile, a report in JSON, a Chrome trace of torch.profiler (plain or gzip), or the SQLite "
+      "export of Nsight Systems; also from another machine. Without it: what was profiled last in this folder");
   const std::array of_traces = {
       command->add_option("--project-root", trace->project_root, "Root folder of your code"),
       add_code_option(*command, trace->code),
@@ -76,9 +74,19 @@ void add_report_command(CLI::App& app, int& exit_code) {
       "None of your code is run.\n"
       "\n"
       "Examples:\n"
+      "  ridgeline report\n"
       "  ridgeline report 5b978a880ee3d73e --format markdown --output report.md\n"
       "  ridgeline report trace.json.gz --batch-size 32 --project-root ~/project");
   command->callback([command, trace, output, &exit_code] {
+    if (trace->trace.empty()) {
+      const auto last = app::last_profile(".");
+      if (!last) {
+        print_error(last.error().message());
+        exit_code = kExitUsage;
+        return;
+      }
+      trace->trace = *last;
+    }
     if (trace->trace.ends_with(".py")) {
       print_error(trace->trace + " is Python: `ridgeline profile` makes a profile of it");
       exit_code = kExitUsage;

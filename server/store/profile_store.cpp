@@ -301,6 +301,16 @@ base::Result<std::vector<KeptProfile>> ProfileStore::find(const ProfileKey& key)
   });
 }
 
+base::Result<std::optional<std::string>> ProfileStore::newest_in(const std::string& folder) {
+  return access("the stored profiles in " + path_ + " cannot be read", [&](SQLite::Database& database) {
+    SQLite::Statement row(database,
+                          "SELECT id FROM profiles WHERE substr(entry, 1, length(?1)) = ?1 OR "
+                          "substr(?1, 1, length(project_root) + 1) = project_root || '/' ORDER BY number DESC LIMIT 1");
+    row.bind(1, folder.ends_with('/') ? folder : folder + "/");
+    return row.executeStep() ? std::optional(row.getColumn(0).getString()) : std::nullopt;
+  });
+}
+
 base::Result<std::optional<std::string>> ProfileStore::report(const std::string& id) {
   bool damaged = false;
   auto found = access("the stored profile in " + path_ + " cannot be read", [&](SQLite::Database& database) {

@@ -74,6 +74,10 @@ class ProfileStore {
   /// Profiles with that key, newest first: at most 16.
   base::Result<std::vector<KeptProfile>> find(const ProfileKey& key);
 
+  /// The id of the newest profile of an entry below `folder`, or of a project that `folder` is in; nothing: there is
+  /// none. `folder` is a real path.
+  base::Result<std::optional<std::string>> newest_in(const std::string& folder);
+
   /// The report of a profile, which counts as a use of it; nothing when it is no longer stored.
   /// One that was damaged on the disk is removed: an error.
   base::Result<std::optional<std::string>> report(const std::string& id);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -12,10 +13,12 @@ from conftest import ROOT, ridgeline
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("report") / "report.json"
+    project = tmp_path_factory.mktemp("report") / "mlp"
+    shutil.copytree(ROOT / "examples" / "mlp", project)
+    file = project / "report.json"
     done = ridgeline(
         "profile",
-        ROOT / "examples" / "mlp" / "entry.py",
+        project / "entry.py",
         "--python",
         sys.executable,
         "--seconds",
@@ -42,6 +45,19 @@ def test_a_kept_profile_is_found_by_its_id(made: Path) -> None:
     assert json.loads(again.stdout) == report
     text = ridgeline("report", report["id"]).stdout
     assert "throughput" in text and f"batch {report['entry']['batchSize']}" in text
+
+
+def test_without_a_name_it_is_the_last_profile_of_the_folder(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(made.parent)
+    again = ridgeline("report", "--format", "json")
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout) == json.loads(made.read_text())
+    (made.parent / "below").mkdir()
+    monkeypatch.chdir(made.parent / "below")
+    assert ridgeline("report").returncode == 0, "the folder is in the project"
+    monkeypatch.chdir("/proc/self")
+    none = ridgeline("report")
+    assert none.returncode == 2 and "no profile of an entry point in this folder is kept" in none.stderr
 
 
 def test_markdown(made: Path) -> None:

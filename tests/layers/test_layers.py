@@ -129,10 +129,7 @@ SINKS = [
     (r"\\?\$/progress\"", ["server/lsp/session/progress.cpp"]),
     (
         r"std::(?:cerr|cout|clog)\b",
-        [
-            f"server/cli/{name}.cpp"
-            for name in ("terminal", "progress_line", "options", "doctor_command")
-        ],
+        [f"server/cli/{name}.cpp" for name in ("terminal", "progress_line", "options", "doctor_command")],
     ),
     (
         r"\"(?:markdown|plaintext)\"",

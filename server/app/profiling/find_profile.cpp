@@ -23,7 +23,7 @@ bool is_id(const std::string& text) {
          std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-base::Result<std::string> kept_report(const std::string& id) {
+base::Result<store::ProfileStore> kept_profiles() {
   const auto cache = worker::cache_folder();
   if (!cache) {
     return base::error(cache.error().message());
@@ -32,7 +32,15 @@ base::Result<std::string> kept_report(const std::string& id) {
   if (const auto opened = store.open(*cache); !opened) {
     return base::error(opened.error().message());
   }
-  auto report = store.report(id);
+  return store;
+}
+
+base::Result<std::string> kept_report(const std::string& id) {
+  auto store = kept_profiles();
+  if (!store) {
+    return store.error();
+  }
+  auto report = store->report(id);
   if (!report) {
     return base::error(report.error().message());
   }
@@ -57,6 +65,23 @@ base::Result<analysis::Profile> find_profile(const std::string& name) {
   }
   analysis::fit_models(*profile);
   return std::move(*profile);
+}
+
+base::Result<std::string> last_profile(const std::string& folder) {
+  auto store = kept_profiles();
+  if (!store) {
+    return store.error();
+  }
+  std::error_code problem;
+  const std::filesystem::path real = std::filesystem::canonical(folder, problem);
+  auto id = store->newest_in(problem ? folder : real.string());
+  if (!id) {
+    return id.error();
+  }
+  if (!id->has_value()) {
+    return base::error("no profile of an entry point in this folder is kept: `ridgeline profile` makes one");
+  }
+  return std::move(**id);
 }
 
 }  // namespace ridgeline::app

@@ -11,4 +11,7 @@ namespace ridgeline::app {
 /// The profile of a report in JSON, or that is kept under an id, with its models fitted. A file goes before an id.
 base::Result<analysis::Profile> find_profile(const std::string& name);
 
+/// The id of the kept profile that was made last of an entry below `folder`, or of a project that `folder` is in.
+base::Result<std::string> last_profile(const std::string& folder);
+
 }  // namespace ridgeline::app

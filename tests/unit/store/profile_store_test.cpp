@@ -181,6 +181,30 @@ TEST_F(ProfileStoreTest, FindsTheNewestFirstUnderTheWholeKey) {
   }
 }
 
+TEST_F(ProfileStoreTest, FindsTheNewestInAFolder) {
+  ProfileStore store = open();
+  const auto add_in = [&](const std::string& id, const std::string& project, const std::string& entry) {
+    ProfileKey under = key();
+    under.project_root = project;
+    under.entry = project + entry;
+    add(store, id, "{}", under);
+  };
+  add_in("one", "/home/a", "/models/entry.py");
+  add_in("two", "/home/a", "/entry.py");
+  add_in("other", "/home/ab", "/entry.py");
+  const auto newest = [&](const std::string& folder) {
+    const auto found = store.newest_in(folder);
+    EXPECT_TRUE(found) << found.error().message();
+    return found->value_or("none");
+  };
+  EXPECT_EQ(newest("/home/a"), "two");
+  EXPECT_EQ(newest("/home/a/models"), "two") << "of the project that the folder is in";
+  EXPECT_EQ(newest("/home"), "other");
+  EXPECT_EQ(newest("/"), "other");
+  EXPECT_EQ(newest("/home/b"), "none");
+  EXPECT_EQ(newest("/home/a%"), "none");
+}
+
 TEST_F(ProfileStoreTest, RemovesOneWithItsFiles) {
   ProfileStore store = open();
   EXPECT_TRUE(store.add(key(), kept("one", {{{"/a.py", 1, "aa"}}, true}), "{}"));
