@@ -1,26 +1,17 @@
 #include "cli/kernel_command.h"
 
-#include <fmt/format.h>
-
-#include <chrono>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
-#include <utility>
-#include <vector>
+#include <system_error>
 
-#include "app/profiling/known_device.h"
-#include "app/profiling/step_on_devices.h"
+#include "app/find_kernel.h"
+#include "app/kernels_of_step.h"
 #include "cli/exit_codes.h"
-#include "cli/kernel_description.h"
-#include "cli/kernel_runs.h"
-#include "cli/kernels_of_step.h"
+#include "cli/failure_text.h"
 #include "cli/options.h"
+#include "cli/profile_now.h"
 #include "cli/terminal.h"
-#include "operations/device/data_sheets.h"
-#include "operations/kernels/operation.h"
-#include "operations/kernels/operator_source.h"
 #include "worker/cache.h"
 
 namespace ridgeline::cli {
@@ -41,137 +32,78 @@ struct KernelOptions {
   double seconds = 0.5;
 };
 
-int environment_failure(const std::string& why) {
-  print_error(why);
-  return kExitEnvironment;
-}
-
-base::Result<operations::Device> device_of(const KernelOptions& options, const std::string& cache) {
-  if (!options.device.empty()) {
-    auto named = app::named_device(options.device);
-    return named ? base::Result<operations::Device>(std::move(named->device)) : named.error();
+int show_one(const KernelOptions& options, const app::KernelRequest& request, const Output& output) {
+  const auto answer = app::find_kernel(request, print_error);
+  if (!answer) {
+    return report_failure(answer.error()).value;
   }
-  const auto kept = app::kept_device(cache);
-  if (!kept) {
-    return kept.error();
-  }
-  if (!*kept) {
-    return base::error("this processor has not been measured; run `ridgeline machine measure` once");
-  }
-  return **kept;
-}
-
-base::Result<MeasuredKernels> measure(const KernelOptions& options, const operations::Operation& operation,
-                                      const std::vector<operations::Plan>& plans, const std::string& cache) {
-  const auto conditions = kernel_conditions(options.python, cache, options.threads, options.seconds);
-  if (!conditions) {
-    return conditions.error();
-  }
-  print_error(fmt::format("compiling {} generated programs with {}; {} runs them beside torch.", plans.size(),
-                          conditions->compiler, conditions->python));
-  return measure_kernels(*conditions, operation, plans);
-}
-
-/// On the GPU that torch uses in the interpreter; an error where that is not `gpu`.
-base::Result<MeasuredKernels> measure_on_gpu(const KernelOptions& options, const operations::Operation& operation,
-                                             const std::vector<operations::Plan>& plans, const operations::Device& gpu,
-                                             const std::string& cache) {
-  const auto conditions = gpu_conditions(gpu, options.python, cache, options.seconds);
-  if (!conditions) {
-    return conditions.error();
-  }
-  print_error(fmt::format("{} compiles {} generated programs with NVRTC and runs them beside torch.",
-                          conditions->python, plans.size()));
-  auto measured = measure_kernels(*conditions, operation, plans);
-  if (measured && !operations::names_device(measured->gpu, gpu.name)) {
-    return base::error("torch uses another GPU there, " + measured->gpu);
-  }
-  return measured;
-}
-
-/// Where programs for a GPU cannot be run, their predictions remain.
-MeasuredKernels not_run(std::size_t count, const std::string& why) {
-  return {"", 0, std::vector<MeasuredKernel>(count, MeasuredKernel{0, why})};
-}
-
-/// A source in C++, or where the file is a Python one an operator of PyTorch.
-int emit(const KernelOptions& options, const KernelAnswer& answer, const operations::Device& device) {
-  const bool was_run = answer.measured.library_ns > 0;
-  const MeasuredKernel* best = was_run ? fastest(answer.measured) : answer.measured.kernels.data();
-  if (best == nullptr) {
-    return environment_failure("no program could be run, so none is written to " + options.emit + ": " +
-                               answer.measured.kernels.front().problem);
-  }
-  const auto index = static_cast<std::size_t>(best - answer.measured.kernels.data());
-  const operations::Plan& plan = answer.construction.plans[index];
-  if (fs::path(options.emit).extension() != ".py") {
-    return write_out(operations::program_source(plan), {.format = "text", .file = options.emit});
-  }
-  const auto module = operations::operator_module(plan, device, options.threads);
-  return module ? write_out(*module, {.format = "text", .file = options.emit})
-                : environment_failure(module.error().message());
-}
-
-int show_one(const KernelOptions& options, const Output& output, const operations::Device& device,
-             const operations::Operation& operation, const std::string& cache) {
-  const bool for_gpu = device.kind == operations::DeviceKind::kGpu;
-  if (!for_gpu && options.threads > device.compute_units) {
-    print_error(fmt::format("--threads {}: {} has {} cores that may be used", options.threads, device.name,
-                            device.compute_units));
-    return kExitUsage;
-  }
-  const auto begin = std::chrono::steady_clock::now();
-  auto construction = operations::construct(operation, device, options.threads, static_cast<std::size_t>(options.top));
-  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
-  if (!construction) {
-    return environment_failure(construction.error().message());
-  }
-  auto measured = for_gpu ? measure_on_gpu(options, operation, construction->plans, device, cache)
-                          : measure(options, operation, construction->plans, cache);
-  if (!measured && for_gpu) {
-    measured = not_run(construction->plans.size(), measured.error().message());
-  }
-  if (!measured) {
-    return environment_failure(measured.error().message());
-  }
-  const KernelAnswer answer{device.name,  for_gpu ? 0 : options.threads, operation, std::move(*construction),
-                            took.count(), std::move(*measured)};
   if (!options.emit.empty()) {
-    if (const int code = emit(options, answer, device); code != kExitOk) {
+    const auto source = app::best_source(request, *answer, fs::path(options.emit).extension() == ".py");
+    if (!source) {
+      return fail(options.emit + " is not written: " + source.error().message());
+    }
+    if (const int code = write_out(*source, {.format = "text", .file = options.emit}); code != kExitOk) {
       return code;
     }
   }
-  return write_out(output.format == "json" ? kernel_json(answer) : kernel_text(answer), output);
+  return write_out(output.format == "json" ? report::kernel_json(*answer) : report::kernel_text(*answer), output);
+}
+
+/// Writes the operators that are faster. The exit code.
+int emit_faster(app::StepKernels& made, const std::string& folder) {
+  std::error_code problem;
+  fs::create_directories(folder, problem);
+  for (report::StepKernel& kernel : made.kernels) {
+    const auto module = made.modules.find(app::module_file(kernel.candidate));
+    if (module == made.modules.end() || !kernel.measured || !kernel.timed().is_faster()) {
+      continue;
+    }
+    const std::string file = (fs::path(folder) / module->first).string();
+    if (const int code = write_out(module->second, {.format = "text", .file = file}); code != kExitOk) {
+      return code;
+    }
+    kernel.file = file;
+  }
+  return kExitOk;
+}
+
+int show_those_of_step(const KernelOptions& options, const app::StepKernelsRequest& request, const Output& output) {
+  auto made = app::measure_step_kernels(request, print_error);
+  if (!made) {
+    return report_failure(made.error()).value;
+  }
+  warn(made->warning);
+  if (const int code = options.folder.empty() ? kExitOk : emit_faster(*made, options.folder); code != kExitOk) {
+    return code;
+  }
+  return write_out(output.format == "json" ? report::step_kernels_json(made->profile, made->kernels)
+                                           : report::step_kernels_text(made->profile, made->kernels),
+                   output);
 }
 
 int show(const KernelOptions& options, const Output& output) {
   if (options.operation.empty() == options.profile.empty()) {
-    print_error("give either an operation, such as 'matmul 512 1003 768', or --of with a profile");
-    return kExitUsage;
+    return fail("give either an operation, such as 'matmul 512 1003 768', or --of with a profile", kExitUsage);
   }
-  std::optional<operations::Operation> operation;  // absent: those of the profile
-  if (options.profile.empty()) {
-    auto parsed = operations::parse_operation(options.operation);
-    if (!parsed) {
-      print_error(parsed.error().message());
-      return kExitUsage;
-    }
-    operation = std::move(*parsed);
+  const auto operation = options.operation.empty() ? base::Result<operations::Operation>(operations::Operation())
+                                                   : operations::parse_operation(options.operation);
+  if (!operation) {
+    return fail(operation.error(), kExitUsage);
   }
   const auto cache = worker::cache_folder();
   if (!cache) {
-    return environment_failure(cache.error().message());
+    return fail(cache.error());
   }
-  const auto device = device_of(options, *cache);
+  const auto device = app::kernel_device(options.device, *cache);
   if (!device) {
-    return environment_failure(device.error().message());
+    return fail(device.error());
   }
-  if (operation) {
-    return show_one(options, output, *device, *operation, *cache);
+  const auto top = static_cast<std::size_t>(options.top);
+  if (options.profile.empty()) {
+    return show_one(options, {*operation, *device, options.python, options.threads, top, options.seconds, *cache},
+                    output);
   }
-  return show_step_kernels({options.profile, options.python, options.folder, static_cast<std::size_t>(options.top),
-                            options.seconds, *device, *cache},
-                           output);
+  return show_those_of_step(options, {options.profile, options.python, top, options.seconds, *device, *cache}, output);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "cli/kernel_runs.h"
+#include "app/measure_kernels.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,7 +16,7 @@
 #include "worker/machine.h"
 #include "worker/program_output.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::app {
 
 namespace {
 
@@ -62,9 +62,9 @@ base::Result<KernelConditions> gpu_conditions(const operations::Device& gpu, con
   return KernelConditions{worker::find_interpreter_here(python).path, "", *sources, cache, 1, seconds};
 }
 
-base::Result<MeasuredKernels> measure_kernels(const KernelConditions& conditions,
-                                              const operations::Operation& operation,
-                                              const std::vector<operations::Plan>& plans) {
+base::Result<operations::MeasuredKernels> measure_kernels(const KernelConditions& conditions,
+                                                          const operations::Operation& operation,
+                                                          const std::vector<operations::Plan>& plans) {
   const base::WorkFolder folder(conditions.cache + "/kernels-" + base::unique_suffix());
   const std::size_t count = plans.size();
   for (std::size_t i = 0; i < count; ++i) {
@@ -77,7 +77,7 @@ base::Result<MeasuredKernels> measure_kernels(const KernelConditions& conditions
   }
   std::vector<std::string> command = {conditions.python, runner_file(conditions, "measure/kernels.py"),
                                       "--folder",        folder.path(),
-                                      "--operation",     runner_operation(operation),
+                                      "--operation",     operations::runner_operation(operation),
                                       "--threads",       std::to_string(conditions.threads),
                                       "--count",         std::to_string(count),
                                       "--seconds",       std::to_string(conditions.seconds)};
@@ -89,11 +89,13 @@ base::Result<MeasuredKernels> measure_kernels(const KernelConditions& conditions
     return base::error("the programs could not be timed with " + conditions.python +
                        ": it needs torch; or one of them crashed: try another --top");
   }
-  return parse_measured_kernels(*line, count);
+  return operations::parse_measured_kernels(*line, count);
 }
 
-base::Result<MeasuredOperator> measure_operator(const KernelConditions& conditions, const std::string& module,
-                                                const operations::StepOperation& call, const std::string& key) {
+base::Result<operations::MeasuredOperator> measure_operator(const KernelConditions& conditions,
+                                                            const std::string& module,
+                                                            const operations::StepOperation& call,
+                                                            const std::string& key) {
   const base::WorkFolder folder(conditions.cache + "/kernels-" + base::unique_suffix());
   const std::string file = folder.path() + "/emitted.py";
   if (const auto written = write_source(file, module); !written) {
@@ -107,7 +109,7 @@ base::Result<MeasuredOperator> measure_operator(const KernelConditions& conditio
   if (!line) {
     return base::error("the operator ended its process");
   }
-  return parse_measured_operator(*line);
+  return operations::parse_measured_operator(*line);
 }
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::app

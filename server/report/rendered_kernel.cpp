@@ -1,35 +1,26 @@
-#include "cli/kernel_description.h"
+#include "report/rendered_kernel.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <variant>
 
-#include "base/json_problem.h"
-
-namespace ridgeline::cli {
+namespace ridgeline::report {
 
 namespace {
 
 using nlohmann::json;
 using operations::ElementwisePlan;
-using operations::ElementwiseShape;
 using operations::MatmulPlan;
 using operations::MatmulShape;
+using operations::MeasuredKernel;
 using operations::ReductionPlan;
-using operations::ReductionShape;
 
 /// Headings, and what stands below them.
 using Cells = std::vector<std::pair<std::string, std::string>>;
-
-double positive(const json& value) {
-  const double number = value.get<double>();
-  return std::isfinite(number) && number > 0 ? number : throw std::runtime_error("a time is not positive");
-}
 
 std::string packed(const MatmulPlan& plan) {
   return plan.pack_a && plan.pack_b ? "A, B" : plan.pack_a ? "A" : plan.pack_b ? "B" : "-";
@@ -151,92 +142,7 @@ json plan_json(const operations::Plan& plan, const MeasuredKernel& kernel) {
   return object;
 }
 
-json runner_json(const MatmulShape& shape) {
-  if (shape.convolution) {
-    const operations::Convolution& conv = *shape.convolution;
-    return {{"kind", "conv"},          {"images", shape.batches}, {"channels", conv.channels}, {"height", conv.height},
-            {"width", conv.width},     {"outputs", shape.rows},   {"kernel", conv.kernel},     {"stride", conv.stride},
-            {"padding", conv.padding}, {"bias", shape.bias},      {"relu", shape.relu}};
-  }
-  return {{"kind", "matmul"},     {"batches", shape.batches}, {"rows", shape.rows}, {"columns", shape.columns},
-          {"depth", shape.depth}, {"bias", shape.bias},       {"relu", shape.relu}, {"transposed", shape.transposed}};
-}
-
-json runner_json(const ElementwiseShape& shape) {
-  json object = {{"kind", "elementwise"},
-                 {"expression", operations::python_text(shape.expression)},
-                 {"operands", json::array()},
-                 {"steps", json::array()}};
-  for (const operations::Operand& operand : shape.expression.operands) {
-    object["operands"].push_back(
-        {{"name", std::string(1, operand.name)},
-         {"shape", operand.is_row ? json::array({shape.columns}) : json::array({shape.rows, shape.columns})}});
-  }
-  for (const operations::Step& step : shape.expression.steps) {
-    object["steps"].push_back(operations::step_text(shape.expression, step, ""));
-  }
-  return object;
-}
-
-json runner_json(const ReductionShape& shape) {
-  return {{"kind", "reduce"},
-          {"reduction", operations::reduction_name(shape.reduction)},
-          {"rows", shape.rows},
-          {"columns", shape.columns},
-          {"dim", shape.dim}};
-}
-
 }  // namespace
-
-base::Result<MeasuredKernels> parse_measured_kernels(const std::string& line, std::size_t count) {
-  try {
-    const json object = json::parse(line);
-    if (object.contains("problem")) {
-      return base::error(object.at("problem").get<std::string>());
-    }
-    MeasuredKernels measured{
-        object.at("torch").get<std::string>(), positive(object.at("libraryNs")), {}, object.value("gpu", "")};
-    for (const json& kernel : object.at("kernels")) {
-      measured.kernels.push_back(kernel.contains("ns") ? MeasuredKernel{positive(kernel.at("ns")), "",
-                                                                        kernel.at("relativeError").get<double>()}
-                                                       : MeasuredKernel{0, kernel.at("problem").get<std::string>()});
-    }
-    if (measured.kernels.size() != count) {
-      return base::error(fmt::format("what was measured has {} kernels instead of {}", measured.kernels.size(), count));
-    }
-    return measured;
-  } catch (const std::exception& problem) {
-    return base::error(std::string("what was measured cannot be read: ") + base::json_problem(problem.what()));
-  }
-}
-
-base::Result<MeasuredOperator> parse_measured_operator(const std::string& line) {
-  try {
-    const json object = json::parse(line);
-    if (object.contains("problem")) {
-      return base::error(object.at("problem").get<std::string>());
-    }
-    return MeasuredOperator{
-        object.at("torch").get<std::string>(), positive(object.at("libraryNs")), positive(object.at("ownNs")),
-        positive(object.at("ratio")),          positive(object.at("low")),       positive(object.at("high"))};
-  } catch (const std::exception& problem) {
-    return base::error(std::string("what was measured cannot be read: ") + base::json_problem(problem.what()));
-  }
-}
-
-const MeasuredKernel* fastest(const MeasuredKernels& measured) {
-  const MeasuredKernel* best = nullptr;
-  for (const MeasuredKernel& kernel : measured.kernels) {
-    if (kernel.ns > 0 && (best == nullptr || kernel.ns < best->ns)) {
-      best = &kernel;
-    }
-  }
-  return best;
-}
-
-std::string runner_operation(const operations::Operation& operation) {
-  return std::visit([](const auto& shape) { return runner_json(shape); }, operation).dump();
-}
 
 std::string kernel_text(const KernelAnswer& answer) {
   std::vector<Cells> rows;
@@ -255,7 +161,7 @@ std::string kernel_text(const KernelAnswer& answer) {
                               answer.measured.kernels.front().problem);
   }
   text += fmt::format("\ntorch {}: {:.1f} us measured\n", answer.measured.torch, answer.measured.library_ns / 1e3);
-  if (const MeasuredKernel* best = fastest(answer.measured)) {
+  if (const MeasuredKernel* best = operations::fastest(answer.measured)) {
     text += fmt::format("The fastest program takes {:.2f}x of its time; the results agree.\n",
                         best->ns / answer.measured.library_ns);
   }
@@ -281,4 +187,4 @@ std::string kernel_json(const KernelAnswer& answer) {
   return object.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::report

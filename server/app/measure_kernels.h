@@ -1,16 +1,16 @@
-// Generated programs, compiled, checked and timed beside torch in another process: for the command kernel.
+// Generated programs, compiled, checked and timed beside torch in another process.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "base/result.h"
-#include "cli/kernel_description.h"
 #include "operations/device/device.h"
+#include "operations/kernels/measured_kernel.h"
 #include "operations/kernels/operation.h"
 #include "operations/kernels/step_operation.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::app {
 
 struct KernelConditions {
   std::string python;    ///< with torch
@@ -31,13 +31,15 @@ base::Result<KernelConditions> gpu_conditions(const operations::Device& gpu, con
                                               const std::string& cache, double seconds);
 
 /// Compiles, checks and times the programs.
-base::Result<MeasuredKernels> measure_kernels(const KernelConditions& conditions,
-                                              const operations::Operation& operation,
-                                              const std::vector<operations::Plan>& plans);
+base::Result<operations::MeasuredKernels> measure_kernels(const KernelConditions& conditions,
+                                                          const operations::Operation& operation,
+                                                          const std::vector<operations::Plan>& plans);
 
 /// Loads an emitted operator and times it in turns with torch's operation, both with the shapes and strides of `key`:
 /// the operator with the calls that PyTorch makes for it, its result and copies of operands that are not contiguous.
-base::Result<MeasuredOperator> measure_operator(const KernelConditions& conditions, const std::string& module,
-                                                const operations::StepOperation& call, const std::string& key);
+base::Result<operations::MeasuredOperator> measure_operator(const KernelConditions& conditions,
+                                                            const std::string& module,
+                                                            const operations::StepOperation& call,
+                                                            const std::string& key);
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::app

@@ -1,13 +1,14 @@
-// What `ridgeline kernel` found, as text and as JSON (protocol/kernel.schema.json).
+// What timing constructed programs beside torch brought: read from what the runner writes. Pure.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "operations/kernels/operation.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::operations {
 
 struct MeasuredKernel {
   double ns = 0;              ///< 0: there is a problem
@@ -24,7 +25,7 @@ struct MeasuredKernels {
 
 /// What the runner's kernels.py reads: an object with a `kind`, "matmul", "conv", "elementwise" or "reduce", and its
 /// sizes.
-std::string runner_operation(const operations::Operation& operation);
+std::string runner_operation(const Operation& operation);
 
 /// Parses what the runner's kernels.py wrote about `count` kernels; an error says why they were not run, or what is
 /// wrong with the line.
@@ -43,19 +44,7 @@ struct MeasuredOperator {
 /// What the runner's emitted_operator.py wrote; an error says why there is no time, or what is wrong with the line.
 base::Result<MeasuredOperator> parse_measured_operator(const std::string& line);
 
-struct KernelAnswer {
-  std::string device;
-  int threads = 1;  ///< 0: of a GPU, which has none to choose
-  operations::Operation operation;
-  operations::Ranked<operations::Plan> construction;
-  double construction_ms = 0;  ///< that it took
-  MeasuredKernels measured;
-};
-
-/// The kernel that was measured to be the fastest; nothing where none was.
+/// The kernel that was measured to be the fastest; null where none was.
 const MeasuredKernel* fastest(const MeasuredKernels& measured);
 
-std::string kernel_text(const KernelAnswer& answer);
-std::string kernel_json(const KernelAnswer& answer);
-
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::operations

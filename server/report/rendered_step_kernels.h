@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "analysis/values/profile.h"
-#include "cli/kernel_description.h"
+#include "operations/kernels/measured_kernel.h"
 #include "operations/work/own_programs.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::report {
 
 struct StepKernel {
   operations::ProgramCandidate candidate;
-  std::optional<MeasuredOperator> measured{};
+  std::optional<operations::MeasuredOperator> measured{};
   std::string problem{};  ///< why it was not measured
   std::string file{};     ///< that the operator was written to; empty: none
 
@@ -24,4 +24,4 @@ struct StepKernel {
 std::string step_kernels_text(const analysis::Profile& profile, const std::vector<StepKernel>& kernels);
 std::string step_kernels_json(const analysis::Profile& profile, const std::vector<StepKernel>& kernels);
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::report

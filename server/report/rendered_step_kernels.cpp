@@ -1,4 +1,4 @@
-#include "cli/kernels_of_step_description.h"
+#include "report/rendered_step_kernels.h"
 
 #include <fmt/format.h>
 
@@ -8,18 +8,16 @@
 #include "report/units.h"
 #include "report/wording.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::report {
 
 namespace {
 
 using nlohmann::json;
-using report::duration;
-using report::share;
 
 constexpr double kNsOfMs = 1e6;
 
-std::string place_text(const analysis::Location& place) {
-  return place.file.empty() ? "-" : fmt::format("{}:{}", report::printable(place.file), place.line);
+std::string kernel_place(const analysis::Location& place) {
+  return place.file.empty() ? "-" : fmt::format("{}:{}", printable(place.file), place.line);
 }
 
 double saved_ms(const StepKernel& kernel) {
@@ -30,16 +28,15 @@ double saved_ms(const StepKernel& kernel) {
 std::string row_text(const StepKernel& kernel, int width, double iteration_ms) {
   const std::string name = operations::operation_text(kernel.candidate.call.operation);
   const std::string head = fmt::format("{:<{}}  {:>9} {:>6}  ", name, width, duration(kernel.candidate.ms),
-                                       share(report::ratio(kernel.candidate.ms, iteration_ms)));
-  const std::string tail = "  " + place_text(kernel.candidate.location) + "\n";
+                                       share(ratio(kernel.candidate.ms, iteration_ms)));
+  const std::string tail = "  " + kernel_place(kernel.candidate.location) + "\n";
   if (!kernel.measured) {
-    return head + "not measured: " + report::printable(kernel.problem) + tail;
+    return head + "not measured: " + printable(kernel.problem) + tail;
   }
-  const MeasuredOperator& found = *kernel.measured;
-  const std::string saved =
-      kernel.timed().is_faster()
-          ? fmt::format("{} ({})", duration(saved_ms(kernel)), share(report::ratio(saved_ms(kernel), iteration_ms)))
-          : "-";
+  const operations::MeasuredOperator& found = *kernel.measured;
+  const std::string saved = kernel.timed().is_faster() ? fmt::format("{} ({})", duration(saved_ms(kernel)),
+                                                                     share(ratio(saved_ms(kernel), iteration_ms)))
+                                                       : "-";
   return head +
          fmt::format("{:>9}  {:>9}  {:.2f} ({:.2f}-{:.2f})  {:>16}", duration(found.library_ns / kNsOfMs),
                      duration(found.own_ns / kNsOfMs), found.ratio, found.low, found.high, saved) +
@@ -59,7 +56,7 @@ std::string ending(const std::vector<StepKernel>& kernels, double iteration_ms) 
   return fmt::format(
       "\nAll that are faster: {} ({}) of the step, predicted from times of operations alone; the step was not run with "
       "them.{}\n",
-      duration(saved), share(report::ratio(saved, iteration_ms)), files);
+      duration(saved), share(ratio(saved, iteration_ms)), files);
 }
 
 json operation_json(const StepKernel& kernel) {
@@ -72,7 +69,7 @@ json operation_json(const StepKernel& kernel) {
     object["location"] = {{"file", candidate.location.file}, {"line", candidate.location.line}};
   }
   if (kernel.measured) {
-    const MeasuredOperator& found = *kernel.measured;
+    const operations::MeasuredOperator& found = *kernel.measured;
     object["measured"] = {{"libraryNs", found.library_ns}, {"ownNs", found.own_ns},   {"ratio", found.ratio},
                           {"ratioLow", found.low},         {"ratioHigh", found.high}, {"savedMs", saved_ms(kernel)}};
   } else {
@@ -94,9 +91,9 @@ operations::TimedProgram StepKernel::timed() const {
 
 std::string step_kernels_text(const analysis::Profile& profile, const std::vector<StepKernel>& kernels) {
   const double iteration_ms = profile.iteration.ms.value;
-  std::string text = fmt::format("{}, {}, torch {}; iteration {}\n", report::printable(profile.environment.device_name),
-                                 report::plural(profile.environment.threads, "thread"), profile.environment.torch,
-                                 duration(iteration_ms));
+  std::string text =
+      fmt::format("{}, {}, torch {}; iteration {}\n", printable(profile.environment.device_name),
+                  plural(profile.environment.threads, "thread"), profile.environment.torch, duration(iteration_ms));
   if (kernels.empty()) {
     return text +
            "No operation that programs can be constructed for takes 2 % of the step or more: `ridgeline kernel --help` "
@@ -126,4 +123,4 @@ std::string step_kernels_json(const analysis::Profile& profile, const std::vecto
   return object.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::report

@@ -1,29 +1,20 @@
-#include "cli/kernels_of_step.h"
+#include "app/kernels_of_step.h"
+
+#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <map>
-#include <optional>
-#include <utility>
-#include <vector>
-
+#include "app/measure_kernels.h"
 #include "app/profiling/find_profile.h"
 #include "app/profiling/kept_programs.h"
-#include "cli/exit_codes.h"
-#include "cli/kernel_runs.h"
-#include "cli/kernels_of_step_description.h"
-#include "cli/profile_now.h"
-#include "cli/terminal.h"
 #include "operations/kernels/operator_source.h"
 #include "report/units.h"
 #include "worker/machine.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::app {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 using analysis::Profile;
 
@@ -34,7 +25,7 @@ std::string profile_problem(const Profile& profile, const operations::Device& de
     return "programs of a step are run beside torch, and those for a GPU are not";
   }
   if (!profile.work) {
-    return "the profile has no list of the step's operations: make one with `ridgeline profile` or `ridgeline profile`";
+    return "the profile has no list of the step's operations: make one with `ridgeline profile`";
   }
   if (!profile.work->not_listed.empty()) {
     return "the operations of the profile's step are not known: " + profile.work->not_listed;
@@ -64,7 +55,7 @@ base::Result<std::string> fastest_module(const operations::Operation& operation,
   if (!measured) {
     return measured.error();
   }
-  const MeasuredKernel* best = fastest(*measured);
+  const operations::MeasuredKernel* best = operations::fastest(*measured);
   if (best == nullptr) {
     return base::error(measured->kernels.front().problem);
   }
@@ -75,9 +66,9 @@ base::Result<std::string> fastest_module(const operations::Operation& operation,
 /// Modules by the text of their operations: several keys can have the same.
 using Modules = std::map<std::string, base::Result<std::string>>;
 
-StepKernel measured_kernel(const operations::ProgramCandidate& candidate, const StepKernelsRequest& request,
-                           const KernelConditions& conditions, Modules& modules) {
-  StepKernel kernel{candidate};
+report::StepKernel step_kernel(const operations::ProgramCandidate& candidate, const StepKernelsRequest& request,
+                               const KernelConditions& conditions, Modules& modules) {
+  report::StepKernel kernel{candidate};
   const std::string operation = operations::operation_text(candidate.call.operation);
   auto found = modules.find(operation);
   if (found == modules.end()) {
@@ -101,78 +92,60 @@ StepKernel measured_kernel(const operations::ProgramCandidate& candidate, const 
   return kernel;
 }
 
-/// The operators that are faster. The exit code.
-int emit_faster(std::vector<StepKernel>& kernels, const Modules& modules, const std::string& folder) {
-  std::error_code problem;
-  fs::create_directories(folder, problem);
-  for (StepKernel& kernel : kernels) {
-    if (!kernel.measured || !kernel.timed().is_faster()) {
-      continue;
-    }
-    const std::string operation = operations::operation_text(kernel.candidate.call.operation);
-    const std::string file = (fs::path(folder) / (operations::operator_name(operation) + ".py")).string();
-    if (const int code = write_out(*modules.at(operation), {.format = "text", .file = file}); code != kExitOk) {
-      return code;
-    }
-    kernel.file = file;
-  }
-  return kExitOk;
-}
-
-/// For the next reports.
-void keep(const std::string& cache, const Profile& profile, const std::vector<StepKernel>& kernels) {
-  std::vector<app::KeptProgram> programs;
-  for (const StepKernel& kernel : kernels) {
+/// For the next reports. Why not; mostly empty.
+std::string keep(const std::string& cache, const Profile& profile, const std::vector<report::StepKernel>& kernels) {
+  std::vector<KeptProgram> programs;
+  for (const report::StepKernel& kernel : kernels) {
     if (kernel.measured) {
       programs.push_back({profile.environment.threads, profile.environment.torch, kernel.timed()});
     }
   }
-  if (const auto kept = app::keep_programs(cache, std::move(programs)); !kept) {
-    warn("What was measured is not kept for the next reports: " + kept.error().message());
-  }
-}
-
-int fail_with(const std::string& why, int code) {
-  print_error(why);
-  return code;
+  const auto kept = keep_programs(cache, std::move(programs));
+  return kept ? "" : "What was measured is not kept for the next reports: " + kept.error().message();
 }
 
 }  // namespace
 
-int show_step_kernels(const StepKernelsRequest& request, const Output& output) {
-  const auto profile = app::find_profile(request.profile);
+std::string module_file(const operations::ProgramCandidate& candidate) {
+  return operations::operator_name(operations::operation_text(candidate.call.operation)) + ".py";
+}
+
+Answer<StepKernels> measure_step_kernels(const StepKernelsRequest& request,
+                                         const std::function<void(const std::string&)>& announce) {
+  auto profile = find_profile(request.profile);
   if (!profile) {
-    return fail_with(profile.error().message(), kExitUsage);
+    return refusal(Cause::kRequest, profile.error());
   }
-  if (const std::string problem = profile_problem(*profile, request.device); !problem.empty()) {
-    return fail_with(problem, kExitUsage);
+  if (std::string problem = profile_problem(*profile, request.device); !problem.empty()) {
+    return refusal(Cause::kRequest, std::move(problem));
   }
   const auto conditions =
       kernel_conditions(request.python, request.cache, profile->environment.threads, request.seconds);
   if (!conditions) {
-    return fail_with(conditions.error().message(), kExitEnvironment);
+    return refusal(Cause::kMachine, conditions.error());
   }
   const auto candidates = operations::program_candidates(*profile->work, profile->iteration.ms.value);
-  std::vector<StepKernel> kernels;
+  StepKernels made{std::move(*profile), {}, {}, ""};
+  const std::string& torch = made.profile.environment.torch;
   Modules modules;
   for (const operations::ProgramCandidate& candidate : candidates) {
-    print_error(fmt::format("{} of {}: {}: compiling generated programs with {}; {} runs them beside torch.",
-                            kernels.size() + 1, candidates.size(), operations::operation_text(candidate.call.operation),
-                            conditions->compiler, conditions->python));
-    kernels.push_back(measured_kernel(candidate, request, *conditions, modules));
-    if (const auto& measured = kernels.back().measured; measured && measured->torch != profile->environment.torch) {
-      return fail_with(fmt::format("the profile is of torch {}, and {} has torch {}: name the profile's with --python",
-                                   profile->environment.torch, conditions->python, measured->torch),
-                       kExitEnvironment);
+    announce(fmt::format("{} of {}: {}: compiling generated programs with {}; {} runs them beside torch.",
+                         made.kernels.size() + 1, candidates.size(),
+                         operations::operation_text(candidate.call.operation), conditions->compiler,
+                         conditions->python));
+    report::StepKernel kernel = step_kernel(candidate, request, *conditions, modules);
+    if (kernel.measured && kernel.measured->torch != torch) {
+      return refusal(Cause::kMachine,
+                     fmt::format("the profile is of torch {}, and {} has torch {}: name the profile's with --python",
+                                 torch, conditions->python, kernel.measured->torch));
     }
+    if (kernel.measured && kernel.timed().is_faster()) {
+      made.modules.emplace(module_file(candidate), *modules.at(operations::operation_text(candidate.call.operation)));
+    }
+    made.kernels.push_back(std::move(kernel));
   }
-  keep(request.cache, *profile, kernels);
-  if (const int code = request.emit_folder.empty() ? kExitOk : emit_faster(kernels, modules, request.emit_folder);
-      code != kExitOk) {
-    return code;
-  }
-  return write_out(
-      output.format == "json" ? step_kernels_json(*profile, kernels) : step_kernels_text(*profile, kernels), output);
+  made.warning = keep(request.cache, made.profile, made.kernels);
+  return made;
 }
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::app
