@@ -7,10 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "app/collect_times.h"
+#include "app/measure_operations.h"
 #include "app/own_operations.h"
 #include "app/profiling/known_device.h"
-#include "app/profiling/what_if_base.h"
 #include "base/result.h"
 #include "cli/experiments.h"
 #include "cli/failure_text.h"
@@ -18,12 +17,12 @@
 #include "cli/operation_plan.h"
 #include "cli/options.h"
 #include "cli/profile_now.h"
-#include "cli/terminal.h"
+#include "cli/remote_host.h"
 #include "cli/train_command.h"
 #include "operations/table/operation_table.h"
 #include "report/operation_times.h"
+#include "report/units.h"
 #include "worker/cache.h"
-#include "worker/machine.h"
 
 namespace ridgeline::cli {
 
@@ -35,8 +34,43 @@ struct MeasureOptions {
   std::shared_ptr<app::ProfileRequest> request = std::make_shared<app::ProfileRequest>();
   std::vector<std::string> changes;
   double seconds = 60;
-  MeasureElsewhere elsewhere;  ///< without a host: here
+  std::string host;  ///< as ssh knows it; empty: here
+  std::vector<std::string> ssh_options;
+  std::string host_python = "python3";
+  bool all = false;
 };
+
+app::OtherHost other_host(const MeasureOptions& options) {
+  RemoteOptions remote{.host = options.host, .ssh = {"ssh"}, .program = {}};
+  remote.ssh.insert(remote.ssh.end(), options.ssh_options.begin(), options.ssh_options.end());
+  const auto run = [remote, python = "exec " + shell_quoted(options.host_python) + " - "](
+                       const std::string& arguments, const std::string& script, std::size_t most_bytes) {
+    return output_of_host(remote, python + arguments, script, most_bytes);
+  };
+  return {options.host, options.all, run};
+}
+
+std::string text_of(const app::MeasuredElsewhere& done, const std::string& host) {
+  if (done.is_all_known) {
+    return fmt::format("All operations of the step are known of {}: none was timed. --all times them again.\n",
+                       report::printable(done.device));
+  }
+  return done.merged ? report::text_merged(host, *done.merged)
+                     : host + ": no operation could be timed, none was added\n";
+}
+
+std::string text_of(const app::MeasuredOperations& done) {
+  return fmt::format("{} operations: {} measured now, {} known before, {} that cannot be measured alone\n",
+                     done.operations, done.measured, done.known, done.without);
+}
+
+template <typename Done>
+int show(const Done& done, const std::string& text) {
+  for (const std::string& warning : done.warnings) {
+    warn(warning);
+  }
+  return write_out(text, {});
+}
 
 int measure(const MeasureOptions& options) {
   const auto target = find_target_or_report(*options.request);
@@ -44,35 +78,14 @@ int measure(const MeasureOptions& options) {
     return target.error().value;
   }
   EntryRuns runs(*options.request, *target);
-  if (!options.elsewhere.host.empty()) {
-    return measure_elsewhere(options.elsewhere, runs, options.changes, options.seconds);
-  }
-  const auto findings = capture_operations(runs, options.changes, false);
-  if (!findings) {
-    return findings.error().value;
-  }
-  const std::vector<std::string> keys = app::operations_of(findings->captured);
-  const std::string& gpu = findings->cuda_device;
-  const operations::Conditions conditions{gpu.empty() ? worker::processor_name() : gpu, findings->threads,
-                                          findings->torch};
   EntryExperiments runner(runs);
-  const auto times = std::make_shared<app::CollectedTimes>(app::CollectedTimes{conditions});
-  const auto collected = wait_for(*target, app::collect_times(runner, times, keys, options.seconds));
-  if (!collected) {
-    return collected.error().value;
+  const app::ListedSteps steps{target->project_root, options.changes};
+  if (options.host.empty()) {
+    const auto done = answer_of(app::measure_operations(runner, steps, options.seconds));
+    return done ? show(*done, text_of(*done)) : done.error().value;
   }
-  for (const std::string& warning : times->warnings) {
-    warn(warning);
-  }
-  const app::TimesForAnswer& timed = times->timed;
-  std::ptrdiff_t without = 0;
-  for (const auto& [key, time] : timed.known) {
-    without += time.reason.empty() ? 0 : 1;
-  }
-  return write_out(
-      fmt::format("{} operations: {} measured now, {} known before, {} that cannot be measured alone\n", keys.size(),
-                  timed.measured, std::ssize(timed.known) - timed.measured - without, without),
-      {});
+  const auto done = answer_of(app::measure_elsewhere(runner, steps, other_host(options), options.seconds));
+  return done ? show(*done, text_of(*done, options.host)) : done.error().value;
 }
 
 int list(const Output& output, std::size_t most) {
@@ -115,19 +128,18 @@ void add_operations_command(CLI::App& app, int& exit_code) {
       ->check(number_in(1, 3600))
       ->capture_default_str();
   CLI::Option* host = measuring->add_option(
-      "--host", options->elsewhere.host, "Time them on this host instead, over ssh: only tensor shapes are sent to it");
+      "--host", options->host, "Time them on this host instead, over ssh: only tensor shapes are sent to it");
   host->check(CLI::Validator(
       [](const std::string& name) { return name.empty() || name[0] == '-' ? "HOST is no host" : std::string(); },
       "HOST"));
-  measuring->add_option("--host-python", options->elsewhere.python, "With --host: Python with torch on the host")
+  measuring->add_option("--host-python", options->host_python, "With --host: Python with torch on the host")
       ->needs(host)
       ->capture_default_str();
-  measuring
-      ->add_flag("--all", options->elsewhere.all, "With --host: also time operations already measured on its device")
+  measuring->add_flag("--all", options->all, "With --host: also time operations already measured on its device")
       ->needs(host);
   measuring->add_option("--ssh-option", "With --host: an option of ssh, such as `-p2222`; may be repeated")
       ->needs(host)
-      ->each([options](const std::string& option) { options->elsewhere.ssh_options.push_back(option); })
+      ->each([options](const std::string& option) { options->ssh_options.push_back(option); })
       ->take_all();
   add_profile_options(*measuring, options->request);
   measuring->footer(

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-namespace ridgeline::cli {
+namespace ridgeline::app {
 
 /// `seconds`: that measuring may take at most. It writes CSV for `ridgeline operations import`.
 std::string measuring_script(const std::vector<std::string>& keys, double seconds);
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::app

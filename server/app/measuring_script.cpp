@@ -1,4 +1,4 @@
-#include "cli/measuring_script.h"
+#include "app/measuring_script.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 
 #include "worker/embedded_sources.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::app {
 
 namespace {
 
@@ -69,4 +69,4 @@ std::string measuring_script(const std::vector<std::string>& keys, double second
   return std::string(kHead) + literal + std::string(kTail);
 }
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::app
