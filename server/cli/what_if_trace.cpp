@@ -1,19 +1,12 @@
 #include "cli/what_if_trace.h"
 
-#include <algorithm>
-#include <cstddef>
-#include <numeric>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "analysis/build_profile.h"
-#include "analysis/values/idle_cause.h"
-#include "app/profiling/what_if_base.h"
+#include "app/traces/traced_what_if.h"
+#include "cli/failure_text.h"
 #include "cli/python_changes.h"
 #include "report/rendered_what_if.h"
-#include "step/changes/change_table.h"
-#include "step/graph/from_recording.h"
 
 namespace ridgeline::cli {
 
@@ -23,94 +16,16 @@ std::string rendered_what_if(const analysis::WhatIf& answer, const Output& outpu
                                    : report::text_what_if(answer, text_options(output));
 }
 
-namespace {
-
-/// Steps of which none is longer than another one by more are alike.
-constexpr double kAlike = 0.05;
-constexpr std::size_t kMostOthers = 12;
-/// Tasks that are simulated for them together: some seconds.
-constexpr std::size_t kMostSimulated = 4'000'000;
-
-/// Steps of the recording from the shortest to the longest, where they differ, as many as can be simulated soon.
-std::vector<step::Graph> differing_steps(const analysis::RunInput& input, std::size_t tasks_of_step,
-                                         std::size_t changes) {
-  const recording::Recording& recording = input.runs.front().recording;
-  std::vector<std::size_t> order(recording.iteration_start().size());
-  std::iota(order.begin(), order.end(), 0);
-  const auto length = [&](std::size_t i) { return recording.iteration_end()[i] - recording.iteration_start()[i]; };
-  std::ranges::stable_sort(order, {}, length);
-  if (order.size() < 2 ||
-      static_cast<double>(length(order.back())) <= (1 + kAlike) * static_cast<double>(length(order.front()))) {
-    return {};
-  }
-  constexpr std::size_t kSimulations = 3;  // of an iteration, one after the other
-  const std::size_t cost = kSimulations * std::max<std::size_t>(1, tasks_of_step) * (changes + 1);
-  const std::size_t count = std::min({order.size(), kMostOthers, kMostSimulated / cost});
-  std::vector<step::Graph> steps;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t at = count == 1 ? 0 : i * (order.size() - 1) / (count - 1);
-    steps.push_back(step::graph_of_iteration(recording, input.scope, order[at]));
-  }
-  return steps;
-}
-
-/// Also of the steps that the profile is not about; none where they are all alike. Reads the trace again where they are
-/// not in `input`.
-std::vector<step::Graph> other_steps(const analysis::RunInput& input, TraceOptions trace, std::size_t tasks_of_step,
-                                     std::size_t changes) {
-  const analysis::BatchRun& run = input.runs.front();
-  if (run.times_ns.size() == run.recording.iteration_start().size()) {
-    return differing_steps(input, tasks_of_step, changes);
-  }
-  trace.all_steps = true;
-  const auto all = import_or_report(trace);
-  return all ? differing_steps(*all, tasks_of_step, changes) : std::vector<step::Graph>();
-}
-
-}  // namespace
-
 int what_if_trace(const TraceOptions& trace, WantedChanges wanted, const std::string& python, const Output& output) {
-  auto input = import_or_report(trace);
-  if (!input) {
-    return input.error().value;
+  const auto traced = app::what_if_of_trace(trace, wanted.requests.size());
+  if (!traced) {
+    return report_failure(traced.error()).value;
   }
-  const analysis::Profile profile = analysis::build_profile(*input);
-  app::WhatIfBase base = app::what_if_base(profile, input->runs.front().recording, input->scope);
-  base.noise = 0;  // the intervals are of what changes bring, not of what another recording would have
-  base.other_steps = other_steps(*input, trace, base.graph.tasks.size(), wanted.requests.size());
-  if (const auto ran = make_python_changes(wanted, base.graph, python); !ran) {
+  if (const auto ran = make_python_changes(wanted, traced->base.graph, python); !ran) {
     return ran.error().value;
   }
-  analysis::WhatIf answer = base.answer;
-  answer.from_trace = true;
-  answer.warnings = profile.warnings;
-  if (!profile.batch_size_known) {
-    answer.batch_size = 0;
-  }
-  if (!base.peak_known) {
-    answer.peak_bytes = 0;
-  }
-  const bool has_all_kernels = analysis::has_all_kernels(profile);
-  std::vector<protocol::ChangeRequest> possible;
-  for (const protocol::ChangeRequest& request : wanted.requests) {
-    const bool is_possible = step::is_possible_on_graph(request, wanted.user_changes);
-    if (is_possible && has_all_kernels) {
-      possible.push_back(request);
-      continue;
-    }
-    answer.changes.push_back({.change = request,
-                              .title = step::title_of(request),
-                              .takes = step::takes_of(request),
-                              .reason = is_possible
-                                            ? "launches have no kernel record: the time of their kernels is missing"
-                                            : "operations of the changed step are needed: only an entry point has "
-                                              "them"});
-  }
-  for (analysis::ChangeAnswer& row : app::answers_on_graph(base, possible, wanted.user_changes)) {
-    answer.changes.push_back(std::move(row));
-  }
-  app::sort_by_gain(answer);
-  return write_out(rendered_what_if(answer, output), output);
+  return write_out(rendered_what_if(app::answer_from_trace(*traced, wanted.requests, wanted.user_changes), output),
+                   output);
 }
 
 }  // namespace ridgeline::cli
