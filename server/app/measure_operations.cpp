@@ -34,8 +34,8 @@ struct StepOperations {
 base::Task<Answer<StepOperations>> list_operations(ExperimentRunner& runner, ListedSteps steps, bool for_cuda) {
   std::vector<protocol::ChangeRequest> requests;
   for (const std::string& change : steps.changes) {
-    if (step::find_change(change) == nullptr) {
-      co_return refusal(Cause::kRequest, "no change is called " + change + ". `ridgeline what-if --help` names them.");
+    if (const auto kind = step::find_change_of(step::Subject::kStep, change); !kind) {
+      co_return refusal(Cause::kRequest, kind.error().message());
     }
     requests.push_back({change});
   }

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "analysis/prediction/predictor.h"
+#include "app/jobs/described_cluster.h"
 #include "app/predict_devices.h"
-#include "cli/described_cluster.h"
 #include "cli/exit_codes.h"
 #include "cli/experiments.h"
 #include "cli/failure_text.h"
@@ -58,7 +58,7 @@ base::Result<app::DeviceQuestion> question_of(const DevicesOptions& options) {
   }
   app::DeviceQuestion question{std::move(*devices), options.dataset_size};
   if (!options.cluster.empty()) {
-    auto cluster = read_cluster(options.cluster);
+    auto cluster = app::read_cluster(options.cluster);
     if (!cluster) {
       return cluster.error();
     }

@@ -1,15 +1,12 @@
 #include "cli/job_collect_command.h"
 
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include "app/jobs/collect_job.h"
 #include "app/jobs/job_files.h"
 #include "base/file.h"
 #include "cli/exit_codes.h"
@@ -17,16 +14,11 @@
 #include "cli/options.h"
 #include "cli/remote_host.h"
 #include "cli/terminal.h"
-#include "jobs/record/job_file.h"
 #include "protocol/shown_text.h"
 
 namespace ridgeline::cli {
 
 namespace {
-
-using app::NamedJob;
-using jobs::Job;
-using jobs::JobRank;
 
 struct CollectRequest {
   std::vector<std::string> places;
@@ -63,67 +55,16 @@ base::Result<std::string> bytes_at(const Place& place, const std::vector<std::st
   return output_of_host(remote, "exec cat -- " + shell_quoted(place.file), "", app::kMostJobBytes);
 }
 
-/// Why these cannot be the machines of one job; empty where they can.
-std::string contradiction(const std::vector<NamedJob>& jobs) {
-  std::map<int, std::string> places;  // by rank
-  const int ranks = jobs.front().job.ranks.front().record.world_size;
-  for (const NamedJob& one : jobs) {
-    for (const JobRank& rank : one.job.ranks) {
-      const auto [found, is_new] = places.try_emplace(rank.record.rank, one.name);
-      if (!is_new) {
-        return fmt::format("rank {} is in {} and in {}", found->first, found->second, one.name);
-      }
-      if (rank.record.world_size == ranks) {
-        continue;
-      }
-      return fmt::format("{} is of a job of {} ranks, {} of one of {}", jobs.front().name, ranks, one.name,
-                         rank.record.world_size);
-    }
-  }
-  return "";
-}
-
-base::Result<Job> collected(const CollectRequest& request) {
-  std::vector<NamedJob> jobs;
-  for (const std::string& text : request.places) {
-    const auto bytes = bytes_at(place_of(text), request.ssh);
-    if (!bytes) {
-      return base::error(text + ": " + bytes.error().message());
-    }
-    auto job = jobs::parse_job(*bytes);
-    if (!job) {
-      return base::error(text + ": " + job.error().message());
-    }
-    jobs.push_back({text, std::move(*job)});
-  }
-  const std::string problem = contradiction(jobs);
-  return problem.empty() ? app::joined(std::move(jobs)) : base::Result<Job>(base::error(problem));
-}
-
-/// Summarizes the ranks: their numbers, how many machines they ran on, and the steps that all have.
-std::string summary(const Job& job) {
-  std::vector<int> ranks;
-  std::set<std::string> machines;
-  for (const JobRank& rank : job.ranks) {
-    ranks.push_back(rank.record.rank);
-    machines.insert(rank.record.host);
-  }
-  const auto steps = jobs::common_steps(app::records_of(job));
-  return fmt::format("ranks {} of {} machine{}; {}", fmt::join(ranks, ", "), machines.size(),
-                     machines.size() == 1 ? "" : "s",
-                     steps.empty() ? "no step was recorded by all of them"
-                                   : fmt::format("all recorded steps {} to {}", steps.front(), steps.back()));
-}
-
 int collect(const CollectRequest& request) {
-  const auto job = collected(request);
+  const auto job = app::collect_job(request.places,
+                                    [&](const std::string& place) { return bytes_at(place_of(place), request.ssh); });
   if (!job) {
     print_error(protocol::printable(job.error().message()));
     return kExitEnvironment;
   }
   const int written = write_job(*job, request.output);
   if (written == kExitOk) {
-    print_error(fmt::format("{}: {}", request.output, summary(*job)));
+    print_error(fmt::format("{}: {}", request.output, app::ranks_summary(*job)));
   }
   return written;
 }

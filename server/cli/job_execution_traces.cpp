@@ -8,12 +8,12 @@
 
 #include <fmt/format.h>
 
+#include "app/jobs/changed_steps.h"
 #include "app/jobs/job_files.h"
 #include "app/jobs/job_replay.h"
 #include "base/file.h"
 #include "base/result.h"
 #include "cli/exit_codes.h"
-#include "cli/measured_network.h"
 #include "cli/terminal.h"
 #include "ingest/read_execution_trace.h"
 #include "jobs/replay/executed_job.h"
@@ -39,7 +39,7 @@ base::Result<std::vector<NamedFile>> traces_of(const Job& job, const std::vector
   if (!recordings) {
     return recordings.error();
   }
-  const auto graph = job_graph(job, aligned, *recordings, "");
+  const auto graph = app::job_graph(job, aligned, *recordings, "");
   return graph ? report::chakra_traces(app::records_of(job), *graph)
                : base::Result<std::vector<NamedFile>>(graph.error());
 }
@@ -120,7 +120,7 @@ base::Result<std::string> replay_text(const std::vector<std::string>& files, con
   if (!replayed) {
     return replayed.error();
   }
-  const auto steps = changed_steps(job->job, changes);
+  const auto steps = app::changed_steps(job->job, changes);
   if (!steps) {
     return steps.error();
   }

@@ -11,14 +11,12 @@
 
 #include "analysis/values/job_report.h"
 #include "app/jobs/job_files.h"
-#include "app/jobs/job_replay.h"
 #include "app/jobs/make_job_report.h"
 #include "cli/exit_codes.h"
 #include "cli/imported_trace.h"
-#include "cli/job_change.h"
 #include "cli/job_execution_traces.h"
+#include "cli/job_options.h"
 #include "cli/job_traces.h"
-#include "cli/measured_network.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "jobs/clocks/one_clock.h"
@@ -36,8 +34,7 @@ using jobs::Job;
 struct JobRequest {
   std::vector<std::string> files;
   int lines_of = -1;  ///< a rank; -1: the first
-  std::vector<std::string> changes;
-  std::string network;  ///< a file; empty: none
+  app::JobQuestion question;
   std::shared_ptr<Output> output = std::make_shared<Output>();
 };
 
@@ -54,43 +51,28 @@ base::Result<Job, ExitCode> read_or_report(const std::vector<std::string>& files
   return ExitCode{kExitUsage};
 }
 
-base::Result<jobs::RecordedJob> graph_of(const Job& job, const jobs::OneClock& aligned, const std::string& network) {
-  const auto recordings = app::recordings_of(job);
-  return recordings ? job_graph(job, aligned.records, *recordings, network)
-                    : base::Result<jobs::RecordedJob>(recordings.error());
-}
-
-/// The replay of the job and of its changes; a warning where it has none. An error where changes were asked for.
-std::optional<base::Error> add_replay(const Job& job, const jobs::OneClock& aligned, const JobRequest& request,
-                                      analysis::JobReport& shown) {
-  const auto graph = graph_of(job, aligned, request.network);
-  const auto replayed = graph ? app::replayed(*graph) : base::Result<app::Replayed>(graph.error());
-  if (!replayed) {
-    if (!(request.changes.empty() && request.network.empty())) {
-      return replayed.error();
-    }
-    shown.warnings.push_back(app::not_replayed(replayed.error()));
-    return std::nullopt;
+/// For other viewers. The exit code.
+int write_timelines(Job job, const Output& output) {
+  const jobs::OneClock aligned = app::aligned(job);
+  if (output.format == "chakra") {
+    return write_execution_traces(job, aligned.records, output.file);
   }
-  auto changes = changed_steps(*graph, request.changes);
-  if (!changes) {
-    return changes.error();
+  for (const std::string& text : report::shown_warnings(job.warnings, output.warnings)) {
+    print_error(text);
   }
-  app::add_replay(shown, *replayed);
-  shown.changes = std::move(*changes);
-  return std::nullopt;
+  return write_out(report::job_timeline(aligned.records, job.scope, job.profiler), output);
 }
 
 int show(const JobRequest& request) {
   const std::string& format = request.output->format;
   if (std::ranges::any_of(request.files, is_execution_trace)) {
-    if (!request.network.empty()) {
+    if (!request.question.network.empty()) {
       print_error("--network needs the file of a job: execution traces do not say how many ranks a collective has");
       return kExitUsage;
     }
-    return show_execution_traces(request.files, request.changes, *request.output);
+    return show_execution_traces(request.files, request.question.changes, *request.output);
   }
-  if (!request.changes.empty() && (format == "perfetto" || format == "chakra")) {
+  if (!request.question.changes.empty() && (format == "perfetto" || format == "chakra")) {
     print_error("--change needs --format text or json: traces show what was recorded");
     return kExitUsage;
   }
@@ -109,28 +91,20 @@ int show(const JobRequest& request) {
     print_error(fmt::format("no file has a record of rank {}", wanted));
     return kExitUsage;
   }
-  const jobs::OneClock aligned = app::aligned(*job);
-  if (format == "perfetto") {
-    for (const std::string& text : report::shown_warnings(job->warnings, request.output->warnings)) {
-      print_error(text);
-    }
-    return write_out(report::job_timeline(aligned.records, job->scope, job->profiler), *request.output);
+  if (format == "perfetto" || format == "chakra") {
+    return write_timelines(std::move(*job), *request.output);
   }
-  if (format == "chakra") {
-    return write_execution_traces(*job, aligned.records, request.output->file);
-  }
-  analysis::JobReport shown = app::job_report(*job, aligned);
-  if (const auto problem = add_replay(*job, aligned, request, shown)) {
-    print_error(problem->message());
+  const auto shown = app::whole_report(std::move(*job), request.question);
+  if (!shown) {
+    print_error(shown.error().message());
     return kExitUsage;
   }
-  shown.slower = app::slower_rank(shown, aligned);
   if (format == "html") {
-    return write_out(report::html_job_report(shown), *request.output);
+    return write_out(report::html_job_report(*shown), *request.output);
   }
   return write_out(format == "json"
-                       ? report::json_job_report(shown)
-                       : report::text_job_report(shown, static_cast<std::size_t>(lines_of), request.output->warnings),
+                       ? report::json_job_report(*shown)
+                       : report::text_job_report(*shown, static_cast<std::size_t>(lines_of), request.output->warnings),
                    *request.output);
 }
 
@@ -148,12 +122,9 @@ void add_job_show_command(CLI::App& job, int& exit_code) {
       ->required();
   command->add_option("--lines-of", request->lines_of, "The rank whose lines are shown; default: the first")
       ->check(number_in(0, 1'000'000));
-  command
-      ->add_option("--change", request->changes,
-                   "Also replay the job with this change: " + job_change_names() +
-                       "; repeated: each change alone, then all together")
-      ->allow_extra_args(false);
-  add_network_option(*command, request->network);
+  add_change_option(*command, request->question.changes, step::Subject::kJob,
+                    "Also replay the job with this change, each alone, then all together");
+  add_network_option(*command, request->question.network);
   add_output_options(*command, request->output, {"text", "json", "html", "perfetto", "chakra"});
   add_warnings_option(*command, request->output);
   command->footer(

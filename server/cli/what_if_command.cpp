@@ -10,16 +10,16 @@
 #include <utility>
 #include <vector>
 
+#include "app/change_requests.h"
 #include "app/predict_changes.h"
 #include "app/profiling/what_if_base.h"
+#include "app/python_changes.h"
 #include "app/search_changes.h"
 #include "cli/experiments.h"
 #include "cli/imported_trace.h"
 #include "cli/options.h"
 #include "cli/profile_now.h"
-#include "cli/python_changes.h"
 #include "cli/terminal.h"
-#include "cli/what_if_requests.h"
 #include "cli/what_if_trace.h"
 #include "protocol/shown_text.h"
 #include "report/rendered_what_if.h"
@@ -36,8 +36,7 @@ struct WhatIfOptions {
   std::shared_ptr<app::ProfileRequest> request = std::make_shared<app::ProfileRequest>();
   std::shared_ptr<Output> output = std::make_shared<Output>();
   std::vector<std::string> changes;
-  std::vector<std::string> widths;  ///< changes too, but for their name, which is "set"
-  std::vector<std::string> files;   ///< with changes that the user wrote
+  std::vector<std::string> files;  ///< with changes that the user wrote
   std::optional<std::uint32_t> process;
   std::string step_boundary;  ///< of a trace
   bool attempt = false;       ///< try
@@ -55,7 +54,7 @@ void show_first(const analysis::ChangeAnswer& row) {
   write_to_error(protocol::printable(fmt::format("{}: {}", fmt::join(row.change, " + "), text)) + "\n");
 }
 
-int run_on_trace(const WhatIfOptions& options, WantedChanges wanted) {
+int run_on_trace(const WhatIfOptions& options, app::WantedChanges wanted) {
   if (options.attempt || options.search) {
     print_error("A trace can only be predicted: --try and --search need an entry point.");
     return kExitUsage;
@@ -85,7 +84,7 @@ AnswerOrExit predicted(EntryExperiments& runner, const app::Target& target, cons
   return std::move(predicted->answer);
 }
 
-int run_on_entry(const WhatIfOptions& options, WantedChanges wanted) {
+int run_on_entry(const WhatIfOptions& options, app::WantedChanges wanted) {
   const auto target = find_target_or_report(*options.request);
   if (!target) {
     return target.error().value;
@@ -103,10 +102,11 @@ int run_on_entry(const WhatIfOptions& options, WantedChanges wanted) {
                     problem));
     return kExitUsage;
   }
-  if (const auto ran = make_python_changes(wanted, base.graph, target->interpreter.path); !ran) {
-    return ran.error().value;
+  if (const auto ran = app::make_python_changes(wanted, base.graph, target->interpreter.path); !ran) {
+    print_error(ran.error().message());
+    return kExitUsage;
   }
-  const bool is_usual = options.changes.empty() && options.widths.empty() && options.files.empty();
+  const bool is_usual = options.changes.empty() && options.files.empty();
   app::ChangeQuestion question = is_usual ? app::usual_question() : app::ChangeQuestion{wanted.requests};
   const app::ShowFirst show = options.output->format == "text" ? app::ShowFirst(show_first) : app::ShowFirst();
   const app::PredictedStep step{std::make_shared<const app::WhatIfBase>(std::move(base)),
@@ -132,29 +132,47 @@ int run(const WhatIfOptions& options) {
     print_error("--step-boundary needs a trace: an entry point says itself what a step is.");
     return kExitUsage;
   }
-  std::vector<std::string> changes = options.changes;
-  for (const std::string& width : options.widths) {
-    changes.push_back("set:" + width);
-  }
-  auto wanted = wanted_changes(changes, options.files, trace ? step::usual_changes_on_traces() : step::usual_changes());
+  auto wanted = app::wanted_changes(step::Subject::kStep, options.changes, options.files,
+                                    trace ? step::usual_changes_on_traces() : step::usual_changes());
   if (!wanted) {
-    return wanted.error().value;
+    print_error(wanted.error().message());
+    return kExitUsage;
   }
   return trace ? run_on_trace(options, std::move(*wanted)) : run_on_entry(options, std::move(*wanted));
 }
 
+/// How a step is answered: "step: predicted, tried", "step and trace: by rule".
+std::string how_for_steps(const step::ChangeKind& kind) {
+  if (!kind.on_step) {
+    return "step, trace: by rule";
+  }
+  return std::string(kind.predictable ? "step: predicted, tried" : "step: tried") +
+         (kind.fits(step::Subject::kTrace) ? "; trace: by rule" : "");
+}
+
 std::string list_of_changes() {
+  using step::Subject;
   std::string text;
   for (const step::ChangeKind& kind : step::change_table()) {
-    std::string name(kind.name);
-    if (!kind.argument.empty()) {
-      name += ":" + std::string(kind.argument);
+    std::vector<std::string> fits;
+    if (kind.fits(Subject::kStep)) {
+      fits.push_back(how_for_steps(kind));
     }
-    name.resize(std::max<std::size_t>(name.size() + 1, 36), ' ');
-    text += name + std::string(kind.title) + (kind.predictable ? "" : " (only by trying)") +
-            (kind.on_step ? "" : " (by rule)") + "\n";
+    for (const auto& [subject, name] : {std::pair(Subject::kJob, "job"), std::pair(Subject::kSearch, "search"),
+                                        std::pair(Subject::kCluster, "cluster")}) {
+      if (kind.fits(subject)) {
+        fits.emplace_back(name);
+      }
+    }
+    text += fmt::format("{:<35} {} ({})\n", step::usage_of(kind), kind.title, fmt::join(fits, "; "));
   }
-  return text;
+  return text +
+         "\n"
+         "step: an entry point of `ridgeline what-if`     job: `ridgeline job show`\n"
+         "trace: a trace of `ridgeline what-if`           search: `ridgeline job optimize`\n"
+         "                                                cluster: `ridgeline job predict`\n"
+         "\n"
+         "A change \"by rule\" is estimated from the graph of the step and cannot be tried.\n";
 }
 
 }  // namespace
@@ -163,12 +181,10 @@ void add_what_if_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<WhatIfOptions>();
   CLI::App* command = app.add_subcommand(
       "what-if", "Predict the effect of changes to a training step, from an entry point or another profiler's trace.");
-  command->add_option("--change", options->changes,
-                      "A change, as NAME or NAME:ARGUMENT; repeated: each change alone, then all together in order. "
-                      "Default: the changes that most often help");
-  command->add_option("--set", options->widths,
-                      "Another width of a layer, as MODULE:ATTRIBUTE=N, such as fc1:out_features=1024: the same as "
-                      "--change set:MODULE:ATTRIBUTE=N; may be repeated");
+  command->add_option(
+      "--change", options->changes,
+      "A change of --list, such as checkpoint or set:fc1:out_features=1024; repeated: each change alone, "
+      "then all together in order. Default: the changes that most often help");
   command->add_option("--change-file", options->files,
                       "A change of your own, as JSON or as Python, which is run: docs/user/change-files.md; may be "
                       "repeated");
@@ -193,15 +209,17 @@ void add_what_if_command(CLI::App& app, int& exit_code) {
   command->get_option("ENTRY")->description("An entry point, or a trace of torch.profiler or Nsight Systems");
   add_output_options(*command, options->output, {"text", "json", "html"});
   add_warnings_option(*command, options->output);
+  command->add_flag_callback(
+      "--list",
+      [] {
+        write_out(list_of_changes(), {});
+        throw CLI::Success();
+      },
+      "List all changes, with what each fits, and exit");
   command->footer(
-      "A change \"by rule\" is estimated from the graph of the step and cannot be tried; one \"only by trying\" has "
-      "no\n"
-      "prediction.\n"
-      "\n"
-      "Changes:\n" +
-      list_of_changes() +
-      "\nExamples:\n"
+      "Examples:\n"
       "  ridgeline what-if entry.py --try\n"
+      "  ridgeline what-if entry.py --change set:fc1:out_features=1024 --change batch-size:64\n"
       "  ridgeline what-if trace.json.gz --change loader-workers:4 --change amp");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }

@@ -3,9 +3,10 @@
 #include <string>
 #include <utility>
 
+#include "app/python_changes.h"
 #include "app/traces/traced_what_if.h"
 #include "cli/failure_text.h"
-#include "cli/python_changes.h"
+#include "cli/terminal.h"
 #include "report/rendered_what_if.h"
 
 namespace ridgeline::cli {
@@ -16,13 +17,15 @@ std::string rendered_what_if(const analysis::WhatIf& answer, const Output& outpu
                                    : report::text_what_if(answer, text_options(output));
 }
 
-int what_if_trace(const TraceOptions& trace, WantedChanges wanted, const std::string& python, const Output& output) {
+int what_if_trace(const TraceOptions& trace, app::WantedChanges wanted, const std::string& python,
+                  const Output& output) {
   const auto traced = app::what_if_of_trace(trace, wanted.requests.size());
   if (!traced) {
     return report_failure(traced.error()).value;
   }
-  if (const auto ran = make_python_changes(wanted, traced->base.graph, python); !ran) {
-    return ran.error().value;
+  if (const auto ran = app::make_python_changes(wanted, traced->base.graph, python); !ran) {
+    print_error(ran.error().message());
+    return kExitUsage;
   }
   return write_out(rendered_what_if(app::answer_from_trace(*traced, wanted.requests, wanted.user_changes), output),
                    output);

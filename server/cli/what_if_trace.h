@@ -4,9 +4,9 @@
 #include <string>
 
 #include "analysis/values/what_if.h"
+#include "app/change_requests.h"
 #include "cli/imported_trace.h"
 #include "cli/options.h"
-#include "cli/what_if_requests.h"
 
 namespace ridgeline::cli {
 
@@ -14,6 +14,7 @@ namespace ridgeline::cli {
 std::string rendered_what_if(const analysis::WhatIf& answer, const Output& output);
 
 /// Writes the answer out; changes in Python are run with `python`. The exit code.
-int what_if_trace(const TraceOptions& trace, WantedChanges wanted, const std::string& python, const Output& output);
+int what_if_trace(const TraceOptions& trace, app::WantedChanges wanted, const std::string& python,
+                  const Output& output);
 
 }  // namespace ridgeline::cli

@@ -21,6 +21,7 @@ const std::map<std::string, Command, std::less<>> kCommands = {{"ridgeline.cance
                                                                {"ridgeline.compareDevices", compare_devices_command},
                                                                {"ridgeline.openJob", open_job_command},
                                                                {"ridgeline.openReport", open_report_command},
+                                                               {"ridgeline.optimizeJob", optimize_job_command},
                                                                {"ridgeline.profile", profile_command},
                                                                {"ridgeline.run", run_command},
                                                                {"ridgeline.setBatchSize", set_batch_size_command}};

@@ -9,9 +9,11 @@
 
 #include "app/jobs/job_files.h"
 #include "app/jobs/make_job_report.h"
+#include "app/optimize_job.h"
 #include "base/file.h"
 #include "base/line_index.h"
 #include "protocol/shown_text.h"
+#include "report/rendered_best_strategy.h"
 #include "report/rendered_job.h"
 #include "report/units.h"
 
@@ -23,6 +25,7 @@ using protocol::Json;
 
 constexpr std::size_t kMostSourceBytes = std::size_t{16} << 20U;
 constexpr std::size_t kMostPathParts = 10;
+constexpr double kSearchSeconds = 20;
 
 std::string words(const std::optional<double>& ms) { return ms.has_value() ? report::duration(*ms) : ""; }
 
@@ -100,17 +103,36 @@ Json path_json(const analysis::JobReport& job) {
 
 }  // namespace
 
-base::Result<ShownJob> shown_job(const std::string& path) {
+base::Result<ShownJob> shown_job(const std::string& path, const std::vector<std::string>& changes) {
   auto job = app::read_jobs({path});
   if (!job) {
     return job.error();
   }
   const std::string project_root = job->scope.project_root;
-  ShownJob shown{app::whole_report(std::move(*job)), {}};
+  auto report = app::whole_report(std::move(*job), {changes, ""});
+  if (!report) {
+    return report.error();
+  }
+  ShownJob shown{std::move(*report), {}};
   if (shown.report.slower.has_value()) {
     shown.slow_line = slow_line(*shown.report.slower, project_root, std::filesystem::path(path).filename().string());
   }
   return shown;
+}
+
+base::Result<std::string> optimized_job_text(const std::string& path, const std::vector<std::string>& changes) {
+  const auto job = app::read_jobs({path});
+  if (!job) {
+    return job.error();
+  }
+  app::OptimizeQuestion question;
+  question.changes = changes;
+  question.seconds = kSearchSeconds;
+  const auto answer = app::optimize_job(*job, question, [](std::size_t, std::size_t) { return true; });
+  if (!answer) {
+    return answer.error();
+  }
+  return report::text_optimized_job(*answer, report::ShownWarnings::kAll);
 }
 
 Json job_json(const ShownJob& job, const UriOf& uri_of) {

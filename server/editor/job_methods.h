@@ -27,9 +27,13 @@ struct ShownJob {
   std::optional<SlowLine> slow_line;  ///< absent: no rank is slow by one line, or its file is not here
 };
 
-/// The job in a file that `ridgeline profile --job` wrote, replayed. Takes as long as the replay does. The error names
-/// the file.
-base::Result<ShownJob> shown_job(const std::string& path);
+/// The job in a file that `ridgeline profile --job` wrote, replayed, also with each of `changes`, as `ridgeline job
+/// show` does. Takes as long as the replays do. The error names the file, or the change.
+base::Result<ShownJob> shown_job(const std::string& path, const std::vector<std::string>& changes = {});
+
+/// The text of `ridgeline job optimize` of that file, also searched with `changes`. Takes as long as the search, 20
+/// seconds at most. The error names the file, or the change.
+base::Result<std::string> optimized_job_text(const std::string& path, const std::vector<std::string>& changes);
 
 /// The result of ridgeline/job: its figures in words.
 protocol::Json job_json(const ShownJob& job, const UriOf& uri_of);

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "editor/job_methods.h"
 #include "editor/open_report.h"
@@ -23,13 +24,18 @@ std::string job_path(const Context& context, const std::string& uri) {
 }
 
 /// What a recorded job shows. Nothing of it runs. The line that makes a rank slow has a diagnostic from then on.
-base::Task<base::Result<ShownJob>> show_job(Context context, std::string path) {
-  auto reading = context.workspace.while_open(context.entries.compute([path] { return shown_job(path); }));
+base::Task<base::Result<ShownJob>> show_job(Context context, std::string path, std::vector<std::string> changes = {}) {
+  auto reading =
+      context.workspace.while_open(context.entries.compute([path, changes] { return shown_job(path, changes); }));
   base::Result<ShownJob> shown = co_await std::move(reading);
   if (shown) {
     context.workspace.show_slow_line(path, shown->slow_line);
   }
   co_return shown;
+}
+
+std::vector<std::string> changes_in(const protocol::Json& argument) {
+  return argument.is_null() ? std::vector<std::string>() : protocol::value_as<std::vector<std::string>>(argument);
 }
 
 }  // namespace
@@ -45,7 +51,7 @@ base::Task<lsp::Outcome> job(Context context, JobParams params) {
 
 base::Task<lsp::Outcome> open_job_command(Context context, CommandParams params) {
   const std::string path = job_path(context, params.uri);
-  auto showing = show_job(context, path);
+  auto showing = show_job(context, path, changes_in(params.argument));
   base::Result<ShownJob> shown = co_await std::move(showing);
   if (!shown) {
     co_return protocol::ResponseError{protocol::error_code::kRequestFailed, shown.error().message(), {}};
@@ -55,6 +61,14 @@ base::Task<lsp::Outcome> open_job_command(Context context, CommandParams params)
                 [report = std::move(shown->report)] {
                   return base::Result<std::string>(report::text_job_report(report, 0, report::ShownWarnings::kAll));
                 });
+  co_return co_await std::move(opening);
+}
+
+base::Task<lsp::Outcome> optimize_job_command(Context context, CommandParams params) {
+  const std::string path = job_path(context, params.uri);
+  auto opening =
+      open_text(context.workspace, context.entries, std::filesystem::path(path).stem().string() + "-optimized.txt",
+                [path, changes = changes_in(params.argument)] { return optimized_job_text(path, changes); });
   co_return co_await std::move(opening);
 }
 

@@ -33,8 +33,11 @@ protocol::ChangeRequest change_in(const std::vector<std::string>& texts, const c
     throw protocol::InvalidValue(std::string(member_name) + ": a change is a list of 1 to 16 texts");
   }
   for (const std::string& text : texts) {
-    if (text.size() > kMostChangeBytes || step::find_change(text) == nullptr) {
-      throw protocol::InvalidValue(std::string(member_name) + ": no change is called " + text.substr(0, 60));
+    if (text.size() > kMostChangeBytes) {
+      throw protocol::InvalidValue(std::string(member_name) + ": a change has at most 1024 bytes");
+    }
+    if (const auto kind = step::find_change_of(step::Subject::kStep, text); !kind) {
+      throw protocol::InvalidValue(std::string(member_name) + ": " + kind.error().message());
     }
   }
   return texts;

@@ -122,7 +122,7 @@ std::string padding_text(const analysis::Padding& padding) {
   }
   text += "; `ridgeline what-if ENTRY --try";
   for (std::size_t i = 0; i < std::min<std::size_t>(padding.modules.size(), kShownPaddedModules); ++i) {
-    text += fmt::format(" --set {}:out_features={}", printable(padding.modules[i]), padding.padded);
+    text += fmt::format(" --change set:{}:out_features={}", printable(padding.modules[i]), padding.padded);
   }
   return text + (padding.modules.size() > kShownPaddedModules ? " …" : "") + "` tries it.";
 }

@@ -129,9 +129,9 @@ def _cases_of(binary: Path, count: int, rate: str, model: str, file: Path) -> It
     environment = {"CLUSTER_MODEL": model}
     batch = str(BATCHES[model])
     command = [binary, "job", "predict", SCRIPTS / "cluster_entry.py", "--python", sys.executable, "--cluster", file]
-    command += ["--batch-sizes", batch, "--seconds", "4", "--no-overlap", "--format", "json"]
+    command += ["--batch-sizes", batch, "--seconds", "4", "--change", "no-overlap", "--format", "json"]
     for bucket in BUCKETS_MIB:
-        command += ["--bucket-size", f"{bucket}MiB"]
+        command += ["--change", f"bucket-size:{bucket}MiB"]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, check=False)
     if done.returncode != 0:
         sys.exit(done.stderr)

@@ -22,10 +22,11 @@ from job_file import network_text, read_job, recordings_of, write_job
 SCRIPT = Path(__file__).resolve().parent / "scripts" / "bert_rank.py"
 RANKS = 16
 STEPS = 4
+MICRO_BATCHES = ["--change", "accumulate:2", "--change", "accumulate:4"]
 SEARCHES = {
     "bucket sizes": [],
-    "and micro-batches, compression": ["--accumulate", "2,4", "--compression", "2"],
-    "and fused operations": ["--accumulate", "2,4", "--compression", "2", "--fuse-pointwise"],
+    "and micro-batches, compression": [*MICRO_BATCHES, "--change", "compression:2"],
+    "and fused operations": [*MICRO_BATCHES, "--change", "compression:2", "--change", "fuse-pointwise"],
 }
 HEAD = ["searched", "strategies", "replayed", "best", "search", "all of the command", "peak memory"]
 ALL_REDUCE = {

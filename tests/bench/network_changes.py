@@ -138,7 +138,7 @@ def space_rows(binary: Path, model: str = "transformer") -> list[list[str]]:
     with TemporaryDirectory() as folder:
         network = cluster.measured_network(binary, RATE, Path(folder) / "cluster.toml")
         job = record(binary, Path(folder) / "job", model, RATE, BUCKET_MB, "")
-        answer, searched = _searched(binary, job, network, SPACE_MB, "--accumulate", str(MICRO_BATCHES))
+        answer, searched = _searched(binary, job, network, SPACE_MB, "--change", f"accumulate:{MICRO_BATCHES}")
         print(f"{model}: {_name(answer['predicted'][0])} is the best by prediction, in {searched:.1f} s", flush=True)
         predicted = {_name(one): _interval(one["stepMs"]) for one in answer["predicted"]}
         began = time.perf_counter()
@@ -169,7 +169,7 @@ def _searched(
     command = [str(binary), "job", "optimize", str(job), "--network", str(network), "--format", "json", *options]
     began = time.perf_counter()
     done = subprocess.run(
-        [*command, *(f"--bucket-size={size}MiB" for size in sizes)], capture_output=True, text=True, check=False
+        [*command, *(f"--change=bucket-size:{size}MiB" for size in sizes)], capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
         sys.exit(done.stderr)

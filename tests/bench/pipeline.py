@@ -1,4 +1,4 @@
-"""Pipelines of two stages, predicted from one process and then run: `ridgeline job predict --cluster --pipeline`
+"""Pipelines of two stages, predicted from one process and then run: `ridgeline job predict --change pipeline:K`
 against torch.distributed.pipelining over Gloo, as the jobs of cluster.py run. Needs root."""
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def rows(binary: Path, models: Sequence[str] = MODELS) -> Iterator[tuple[list[st
 def _predicted(binary: Path, model: str, file: Path) -> list[dict[str, Any]]:
     command = [binary, "job", "predict", SCRIPTS / "cluster_entry.py", "--python", sys.executable, "--cluster", file]
     command += ["--batch-sizes", str(BATCHES[model]), "--seconds", "4", "--format", "json"]
-    command += ["--pipeline", MICRO_BATCHES]
+    command += [f"--change=pipeline:{count}" for count in MICRO_BATCHES.split(",")]
     environment = {**os.environ, "CLUSTER_MODEL": model}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if done.returncode != 0:

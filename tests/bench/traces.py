@@ -89,7 +89,7 @@ PAIRS: list[tuple[str, str, str, str]] = [
     (NSYS.format("sc22_baseline"), NSYS.format("sc22_16workers"), "loader-workers:16", "workers → 16"),
     (NSYS.format("oh_baseline_nvtx"), NSYS.format("oh_firstOptimization"), "loader-workers:2,1", "workers 1 → 2"),
     (NSYS.format("oh_firstOptimization"), NSYS.format("oh_secondOptimization"), "pinned-memory", "pinned memory"),
-    (NSYS.format("sc22_4gpu_nobroadcast"), NSYS.format("sc22_4gpu_bucketcap100mb"), "bucket-size:100", "buckets"),
+    (NSYS.format("sc22_4gpu_nobroadcast"), NSYS.format("sc22_4gpu_bucketcap100mb"), "bucket-size:100MiB", "buckets"),
     (KINETO.format(0), KINETO.format(4), "loader-workers:4", "workers 0 → 4"),
 ]
 

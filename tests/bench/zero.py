@@ -1,4 +1,4 @@
-"""Peaks and steps of two ranks with ZeRO: `ridgeline job predict --cluster --zero` against torch's own sharding.
+"""Peaks and steps of two ranks with ZeRO: `ridgeline job predict --change zero:STAGE` against torch's own sharding.
 
 Stage 0 is DistributedDataParallel, stage 1 ZeroRedundancyOptimizer in it, stage 2 FSDP's `fully_shard` of each module
 that has weights itself, which stay gathered from forward to backward, and stage 3 the same with weights that are
@@ -56,18 +56,20 @@ def _predicted(binary: Path, model: str) -> dict[int, tuple[int, int]]:
     with TemporaryDirectory() as folder:
         file = Path(folder) / "cluster.toml"
         file.write_text(_CLUSTER)
-        trainings = _trainings(binary, model, file, "1,2,3", "1", "--bucket-size", "1KiB")
+        trainings = _trainings(binary, model, file, "1,2,3", "1", "bucket-size:1KiB")
     return {one["sharding"]: (one["leastPeakBytes"], one["peakBytes"]) for one in trainings}
 
 
 def _trainings(
-    binary: Path, model: str, cluster: Path, stages: str, seconds: str, *options: str
+    binary: Path, model: str, cluster: Path, stages: str, seconds: str, *changes: str
 ) -> list[dict[str, Any]]:
     """What is predicted of these stages, and of none."""
     command = [binary, "job", "predict", SCRIPTS / "cluster_entry.py", "--python", sys.executable, "--cluster", cluster]
-    command += ["--batch-sizes", str(BATCHES[model]), "--seconds", seconds, "--format", "json", "--zero", stages]
+    command += ["--batch-sizes", str(BATCHES[model]), "--seconds", seconds, "--format", "json"]
+    command += [f"--change=zero:{stage}" for stage in stages.split(",")]
+    command += [f"--change={change}" for change in changes]
     environment = {**os.environ, "CLUSTER_MODEL": model}
-    done = subprocess.run([*command, *options], capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if done.returncode != 0:
         sys.exit(done.stderr)
     return json.loads(done.stdout)["predicted"]
@@ -79,7 +81,7 @@ def time_rows(binary: Path, models: Sequence[str] = MODELS) -> Iterator[tuple[li
         file = measured_network(binary, RATE, Path(folder) / "cluster.toml")
         for model in models:
             trainings = _trainings(binary, model, file, "1", "4")
-            trainings += _trainings(binary, model, file, "2,3", "4", "--bucket-size", "1KiB")
+            trainings += _trainings(binary, model, file, "2,3", "4", "bucket-size:1KiB")
             for training in trainings:
                 if training["sharding"] > 0:
                     yield _time_row(model, training["sharding"], training["stepMs"])

@@ -1,4 +1,4 @@
-"""docs/user/options.md and docs/user/changes.md, from the help of the program.
+"""docs/user/options.md and docs/user/changes.md, from the help of the program and from its list of changes.
 
 `python tests/integration/option_pages.py BINARY` writes them; test_option_pages.py fails where they differ from it.
 """
@@ -17,7 +17,7 @@ REWRITE = "python tests/integration/option_pages.py build/bin/ridgeline"
 HEAD = f"<!-- Written by `{REWRITE}`. Not to be edited. -->\n"
 COMMON_FROM = 4  # commands that have an option in the same words
 DESCRIPTIONS = 30  # the column where the help has them, or what is left of them
-CHANGE = re.compile(r"(\S+) +(.*?)((?: \((?:only by trying|by rule)\))?)$")
+CHANGE = re.compile(r"(\S+) +(.*) \(((?:step|job|search|cluster)\b.*)\)")
 
 
 class Option(NamedTuple):
@@ -47,7 +47,7 @@ def sections(text: str) -> dict[str, list[str]]:
     for line in text.splitlines():
         if re.fullmatch(r"\S.*:", line):
             title = line[:-1]
-        elif line.startswith(" ") or (line and title == "Changes"):
+        elif line.startswith(" "):
             found.setdefault(title, []).append(line)
         elif line:
             title = ""
@@ -82,7 +82,7 @@ def command(binary: Path, words: tuple[str, ...]) -> Command:
     groups: dict[str, list[Option]] = {}
     below: list[str] = []
     for title, lines in found.items():
-        if title in ("Examples", "Changes", ""):
+        if title in ("Examples", ""):
             continue
         if lines[0].lstrip().startswith("-"):
             groups[title] = options(lines)
@@ -140,18 +140,23 @@ def options_page(binary: Path) -> str:
 
 
 def changes_page(binary: Path) -> str:
-    how = {"": "predicted, tried", " (only by trying)": "tried", " (by rule)": "rule"}
-    rows = []
-    for line in sections(help_of(binary, ("what-if",)))["Changes"]:
-        found = CHANGE.fullmatch(line.strip())
-        assert found and "|" not in line, line  # a table's own
-        rows.append(f"| {code(found[1])} | {plain(found[2])} | {how[found[3]]} |")
-    intro = (
-        "The changes that [`ridgeline what-if --change`](what-if.md) knows, as its help lists them. Those of a step "
-        "are predicted from times of operations, or tried, or both. A *rule* changes the graph of a step or of a "
-        "trace, and cannot be tried."
-    )
-    return "\n".join([HEAD, "# Changes", "", intro, "", "| change | what it is | how |", "|---|---|---|", *rows, ""])
+    listed = subprocess.run([binary, "what-if", "--list"], capture_output=True, text=True, check=True).stdout
+    rows = [found for line in listed.splitlines() if (found := CHANGE.fullmatch(line))]
+    table = [f"| {code(found[1])} | {plain(found[2])} | {found[3]} |" for found in rows]
+    assert rows and not any("|" in text for found in rows for text in found.groups()), "a table's own"
+    intro = """The changes that `--change` of several commands takes, as `ridgeline what-if --list` prints them. A
+change is written `NAME`, `NAME:ARGUMENT` or `NAME:ARGUMENT=VALUE`, and fits:
+
+| word | what the change is made of |
+|---|---|
+| step | an entry point of [`ridgeline what-if`](what-if.md): predicted from times of operations, or tried, or both |
+| trace | a trace of [`ridgeline what-if`](what-if.md#traces-and-changes-by-rule) |
+| job | a recorded job of [`ridgeline job show`](job.md#replay-and-changes), which is replayed |
+| search | a recorded job of [`ridgeline job optimize`](job-optimize.md) |
+| cluster | a job that [`ridgeline job predict`](job-predict.md) predicts from one process |
+
+A change *by rule* is estimated from the graph of the step, and cannot be tried."""
+    return "\n".join([HEAD, "# Changes", "", intro, "", "| change | what it is | fits |", "|---|---|---|", *table, ""])
 
 
 def pages(binary: Path) -> dict[Path, str]:

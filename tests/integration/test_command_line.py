@@ -136,16 +136,24 @@ def test_a_full_device_is_an_error(tmp_path: Path) -> None:
     Path(re.search(r"The output is in (\S+) instead\.", done.stderr).group(1)).unlink()
 
 
-@pytest.mark.parametrize(
-    "option", [("--zero", "1"), ("--pipeline", "4"), ("--bucket-size", "25MiB"), ("--no-overlap",)]
-)
-def test_an_option_that_needs_another_one_is_refused_without_it(option: tuple[str, ...]) -> None:
-    """They are for jobs, whose cluster is required."""
-    done = ridgeline("what-if", ENTRY, *option)
+@pytest.mark.parametrize("change", ["pipeline:4", "no-overlap", "compression:2"])
+def test_a_change_that_does_not_fit_is_refused(change: str) -> None:
+    """Those of jobs are none of a step, and those of a cluster need one."""
+    done = ridgeline("what-if", ENTRY, "--change", change)
     assert (done.returncode, done.stdout) == (2, "")
-    done = ridgeline("job", "predict", ENTRY, *option)
+    assert f"{change} is no change of a step, which has bf16-autocast, " in done.stderr
+    done = ridgeline("job", "predict", ENTRY, "--change", change)
     assert (done.returncode, done.stdout) == (2, "")
     assert "--cluster is required" in done.stderr
+
+
+def test_changes_are_listed_without_an_entry() -> None:
+    done = ridgeline("what-if", "--list")
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = {line.split()[0]: line for line in done.stdout.splitlines() if line}
+    assert "(step: predicted, tried; search)" in rows["accumulate:K"]
+    assert "(step, trace: by rule; job; search; cluster)" in rows["zero:STAGE[=N[,BYTES]]"]
+    assert rows["pipeline:K"].endswith("(cluster)")
 
 
 @pytest.mark.parametrize(("term", "coloured"), [("dumb", False), ("xterm-256color", True)])

@@ -169,7 +169,7 @@ def test_the_report_as_json_has_what_the_text_has(recorded: tuple) -> None:
         ("no-overlap:1", "it has no argument"),
         ("fuse-pointwise:2", "it has no argument"),
         ("partition:0", "its argument is K, a whole number"),
-        ("amp", "a job has no such change: it is faster:FILE:LINE=K"),
+        ("amp", "amp is no change of a recorded job, which has faster:FILE:LINE=K"),
     ],
 )
 def test_a_change_that_does_not_apply(recorded: tuple, change: str, message: str) -> None:

@@ -43,6 +43,10 @@ def optimized(file: Path, *options: str, code: int = 0) -> dict[str, Any]:
     return answer
 
 
+def changes(*names: str) -> list[str]:
+    return [part for name in names for part in ("--change", name)]
+
+
 def pays(answer: dict[str, Any]) -> bool:
     """Whether edits are worth showing: not where a busy machine made the job too slow for a strategy to matter."""
     return answer["predicted"][0]["speedUp"]["value"] >= 1.005
@@ -51,7 +55,7 @@ def pays(answer: dict[str, Any]) -> bool:
 def test_the_best_is_no_slower_than_the_job_as_it_is(recorded: tuple[Path, Path]) -> None:
     script, file = recorded
     text = script.read_text()
-    answer = optimized(file, "--accumulate", "2,4", "--compression", "2")
+    answer = optimized(file, *changes("accumulate:2", "accumulate:4", "compression:2"))
     best = answer["predicted"][0]
     assert answer["complete"] and answer["space"] == 13 * 3 * 2
     assert best["accumulate"] == 4, "nothing that is sent is free"
@@ -78,7 +82,7 @@ def test_the_edit_is_of_the_call_that_makes_the_buckets(recorded: tuple[Path, Pa
 
 
 def test_text_says_what_is_predicted(recorded: tuple[Path, Path]) -> None:
-    done = ridgeline("job", "optimize", recorded[1], "--accumulate", "4", "--seconds", "5")
+    done = ridgeline("job", "optimize", recorded[1], *changes("accumulate:4"), "--seconds", "5")
     assert done.returncode == 0, done.stderr
     assert "Predicted: buckets" in done.stdout and "4 micro-batches" in done.stdout
     assert "model.no_sync()" in done.stdout
@@ -107,7 +111,7 @@ def test_forward_runs_again_where_memory_needs_it(recorded: tuple[Path, Path]) -
 def test_pointwise_operations_are_fused_where_that_is_asked_for(recorded: tuple[Path, Path]) -> None:
     """The pointwise operations of Block."""
     assert not any(one["fused"] for one in optimized(recorded[1])["predicted"])
-    answer = optimized(recorded[1], "--fuse-pointwise")
+    answer = optimized(recorded[1], *changes("fuse-pointwise"))
     assert answer["warnings"] == [] and answer["space"] == 2 * 13
     assert all(one["fused"] and one["speedUp"]["low"] <= one["speedUp"]["value"] for one in answer["predicted"])
     assert any("torch.compile(model)" in edit["text"] for edit in answer["edits"]) == pays(answer)
@@ -121,17 +125,20 @@ def test_pointwise_operations_are_fused_where_that_is_asked_for(recorded: tuple[
 
 
 def test_sharding_needs_less_memory(recorded: tuple[Path, Path]) -> None:
-    answer = optimized(recorded[1], "--zero", "1,2", "--bucket-size", "1MiB")
+    answer = optimized(recorded[1], *changes("zero:1", "zero:2", "bucket-size:1MiB"))
     assert answer["space"] == 2 + 2 + 2
     peaks = {one["sharding"]: one["peakBytes"] for one in answer["predicted"]}
     limit = answer["peakBytes"] - 1
-    fits = optimized(recorded[1], "--zero", "1,2", "--memory", str(limit))
+    fits = optimized(recorded[1], *changes("zero:1", "zero:2"), "--memory", str(limit))
     sharded = [one for one in fits["predicted"] if one["sharding"]]
     assert sharded and all(one["peakBytes"] <= limit and one["recompute"] is None for one in sharded)
     assert all(peaks[stage] < answer["peakBytes"] for stage in peaks if stage > 0)
     assert any("stage 3 of ZeRO" in note for note in answer["notes"])
-    refused = ridgeline("job", "optimize", recorded[1], "--zero", "3")
-    assert refused.returncode == 2 and "not in range" in refused.stderr
+    refused = ridgeline("job", "optimize", recorded[1], *changes("zero:3"))
+    assert refused.returncode == 2 and "zero:3: its argument is the stage of ZeRO, 1 or 2" in refused.stderr
+    replayed = ridgeline("job", "show", recorded[1], *changes("zero:1"), "--format", "json")
+    one = json.loads(replayed.stdout)["predicted"][0]
+    assert one["stepMs"]["low"] <= one["stepMs"]["value"] <= one["stepMs"]["high"], "the search's, replayed alone"
 
 
 HALF = {"select": {"phase": "forward"}, "do": "scale", "factor": 0.5}
@@ -148,7 +155,7 @@ def test_a_change_of_ones_own_is_one_of_the_strategies(recorded: tuple[Path, Pat
     half.write_text(json.dumps(OWN))
     none.write_text(OWN_IN_PYTHON)
     files = ("--change-file", str(half), "--change-file", str(none), "--python", sys.executable)
-    answer = optimized(recorded[1], *files, "--bucket-size", "1MiB")
+    answer = optimized(recorded[1], *files, *changes("bucket-size:1MiB"))
     assert answer["space"] == 2 * 4
     best = answer["predicted"][0]
     assert "no forward" in best["own"] and best["speedUp"]["value"] > 1

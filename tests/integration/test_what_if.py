@@ -276,8 +276,7 @@ def test_operation_times_are_measured_listed_and_shared(entry: Path, tmp_path: P
 
 def test_widths_and_modules_are_predicted_and_tried(entry: Path) -> None:
     names = ["set:stem:out_channels=16", "without:blocks.1", "selective-checkpoint"]
-    options = ["--set", names[0].removeprefix("set:"), *changes_of(*names[1:])]
-    rows = by_change(what_if(entry, "--try", *options))
+    rows = by_change(what_if(entry, "--try", *changes_of(*names)))
     assert "shapes do not fit in blocks.0 (Block)" in rows[names[0]]["reason"]
     without = rows["without:blocks.1"]
     if is_predicted(without):

@@ -70,8 +70,12 @@ def predict(tmp_path: Path, cluster: str, *options: str) -> tuple[int, str, str]
     return done.returncode, done.stdout, done.stderr
 
 
+def changes(*names: str) -> list[str]:
+    return [part for name in names for part in ("--change", name)]
+
+
 def test_a_job_of_1024_ranks(tmp_path: Path) -> None:
-    sizes = ("--bucket-size", "1KiB", "--bucket-size", "1GiB", "--no-overlap", "--zero", "1,3")
+    sizes = changes("bucket-size:1KiB", "bucket-size:1GiB", "no-overlap", "zero:1", "zero:3")
     code, output, errors = predict(tmp_path, CLUSTER, *sizes, "--format", "json")
     assert code == 0, errors
     job = json.loads(output)
@@ -104,7 +108,7 @@ def test_a_job_of_1024_ranks(tmp_path: Path) -> None:
 
 def test_a_pipeline_of_two_stages(tmp_path: Path) -> None:
     one_machine = CLUSTER.replace("count = 512", "count = 1")
-    code, output, errors = predict(tmp_path, one_machine, "--pipeline", "1,4", "--format", "json")
+    code, output, errors = predict(tmp_path, one_machine, *changes("pipeline:1", "pipeline:4"), "--format", "json")
     assert code == 0, errors
     job = json.loads(output)
     jsonschema.validate(job, json.loads((ROOT / "protocol" / "job_prediction.schema.json").read_text()))
@@ -124,10 +128,10 @@ def test_a_pipeline_of_two_stages(tmp_path: Path) -> None:
 
 
 def test_a_pipeline_of_more_stages_than_modules(tmp_path: Path) -> None:
-    code, _, errors = predict(tmp_path, CLUSTER.replace("count = 512", "count = 2"), "--pipeline", "4")
+    code, _, errors = predict(tmp_path, CLUSTER.replace("count = 512", "count = 2"), *changes("pipeline:4"))
     assert code == 2
     assert "can be split at 2 places" in errors and "too few for 4 stages" in errors
-    code, _, errors = predict(tmp_path, CLUSTER, "--pipeline", "4")
+    code, _, errors = predict(tmp_path, CLUSTER, *changes("pipeline:4"))
     assert code == 2 and "a pipeline of 1024 stages: at most 256 are predicted" in errors
 
 

@@ -38,6 +38,7 @@ HOMES = [
             "server/app/profiling",
             "server/app/revisions",
             "server/app/traces",
+            "server/app/change_requests.cpp",
             "server/lsp/transport",
             "server/lsp/session",
             "server/editor",

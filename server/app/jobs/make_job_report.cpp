@@ -8,6 +8,7 @@
 
 #include "analysis/attribution/source_scope.h"
 #include "analysis/time/models.h"
+#include "app/jobs/changed_steps.h"
 #include "app/jobs/job_files.h"
 
 namespace ridgeline::app {
@@ -57,13 +58,40 @@ void add_rank_communication(const std::vector<RankRecord>& records, const analys
   }
 }
 
-base::Result<Replayed> replay_of(const jobs::Job& job, const jobs::OneClock& aligned) {
-  const auto recordings = recordings_of(job);
-  if (!recordings) {
-    return recordings.error();
+/// Adds the replay of the job, with what the lines of each rank compute.
+void add_replay(analysis::JobReport& report, const Replayed& replayed) {
+  for (std::size_t i = 0; i < replayed.computing.size(); ++i) {
+    report.ranks[i].computing = replayed.computing[i];
   }
-  const auto graph = jobs::recorded_job(records_of(job), aligned.records, *recordings, job.scope);
-  return graph ? replayed(*graph) : base::Result<Replayed>(graph.error());
+  report.replay = replayed.replay;
+}
+
+base::Result<jobs::RecordedJob> graph_of(const jobs::Job& job, const jobs::OneClock& aligned,
+                                         const std::string& network) {
+  const auto recordings = recordings_of(job);
+  return recordings ? job_graph(job, aligned.records, *recordings, network)
+                    : base::Result<jobs::RecordedJob>(recordings.error());
+}
+
+/// Adds the replay of the job and of its changes, or a warning where there is none. An error where one was asked for.
+base::Result<void> add_replays(const jobs::Job& job, const jobs::OneClock& aligned, const JobQuestion& question,
+                               analysis::JobReport& report) {
+  const auto graph = graph_of(job, aligned, question.network);
+  const auto replay = graph ? replayed(*graph) : base::Result<Replayed>(graph.error());
+  if (!replay) {
+    if (!question.changes.empty() || !question.network.empty()) {
+      return replay.error();
+    }
+    report.warnings.push_back(not_replayed(replay.error()));
+    return {};
+  }
+  auto changes = changed_steps(*graph, question.changes);
+  if (!changes) {
+    return changes.error();
+  }
+  add_replay(report, *replay);
+  report.changes = std::move(*changes);
+  return {};
 }
 
 /// What the ranks did, from the first of their steps on.
@@ -88,6 +116,25 @@ std::vector<analysis::RankTimeline> timelines_of(const std::vector<RankRecord>& 
   return timelines;
 }
 
+/// Which rank the others wait for, and the line that makes it so where `report` has what the lines compute.
+std::optional<analysis::SlowerRank> slowest_of(const analysis::JobReport& report, const jobs::OneClock& aligned) {
+  std::vector<jobs::RankWork> work;
+  for (const analysis::RecordedRankFigures& rank : report.ranks) {
+    if (rank.computing.empty()) {
+      continue;
+    }
+    jobs::RankWork& one = work.emplace_back(jobs::RankWork{rank.rank, {}});
+    for (const analysis::LineTime& line : rank.computing) {
+      one.lines.push_back({line.line, line.ms, line.data_ms});
+    }
+  }
+  const auto straggler = jobs::find_straggler(aligned.records, work);
+  if (!straggler.has_value()) {
+    return std::nullopt;
+  }
+  return slower_rank(*straggler, work.size() == report.ranks.size());
+}
+
 }  // namespace
 
 jobs::OneClock aligned(jobs::Job& job) {
@@ -108,41 +155,13 @@ analysis::JobReport job_report(const jobs::Job& job, const jobs::OneClock& align
   return report;
 }
 
-void add_replay(analysis::JobReport& report, const Replayed& replayed) {
-  for (std::size_t i = 0; i < replayed.computing.size(); ++i) {
-    report.ranks[i].computing = replayed.computing[i];
-  }
-  report.replay = replayed.replay;
-}
-
-std::optional<analysis::SlowerRank> slower_rank(const analysis::JobReport& report, const jobs::OneClock& aligned) {
-  std::vector<jobs::RankWork> work;
-  for (const analysis::RecordedRankFigures& rank : report.ranks) {
-    if (rank.computing.empty()) {
-      continue;
-    }
-    jobs::RankWork& one = work.emplace_back(jobs::RankWork{rank.rank, {}});
-    for (const analysis::LineTime& line : rank.computing) {
-      one.lines.push_back({line.line, line.ms, line.data_ms});
-    }
-  }
-  const auto straggler = jobs::find_straggler(aligned.records, work);
-  if (!straggler.has_value()) {
-    return std::nullopt;
-  }
-  return slower_rank(*straggler, work.size() == report.ranks.size());
-}
-
-analysis::JobReport whole_report(jobs::Job job) {
+base::Result<analysis::JobReport> whole_report(jobs::Job job, const JobQuestion& question) {
   const jobs::OneClock by_one_clock = aligned(job);
   analysis::JobReport report = job_report(job, by_one_clock);
-  const auto replay = replay_of(job, by_one_clock);
-  if (replay) {
-    add_replay(report, *replay);
-  } else {
-    report.warnings.push_back(not_replayed(replay.error()));
+  if (const auto added = add_replays(job, by_one_clock, question, report); !added) {
+    return added.error();
   }
-  report.slower = slower_rank(report, by_one_clock);
+  report.slower = slowest_of(report, by_one_clock);
   return report;
 }
 

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "analysis/values/job_report.h"
 #include "app/jobs/job_replay.h"
+#include "base/result.h"
 #include "jobs/clocks/one_clock.h"
 #include "jobs/record/job_file.h"
 #include "jobs/record/rank_figures.h"
@@ -20,16 +22,17 @@ jobs::OneClock aligned(jobs::Job& job);
 /// job.
 analysis::JobReport job_report(const jobs::Job& job, const jobs::OneClock& aligned);
 
-/// Adds the replay of the job, with what the lines of each rank compute.
-void add_replay(analysis::JobReport& report, const Replayed& replayed);
+struct JobQuestion {
+  std::vector<std::string> changes{};  ///< to replay the job with (step/changes/change_table.h)
+  std::string network{};               ///< a file (changed_steps.h); empty: none
+};
 
-/// Which rank the others wait for, and the line that makes it so where `report` has what the lines compute.
-std::optional<analysis::SlowerRank> slower_rank(const analysis::JobReport& report, const jobs::OneClock& aligned);
+/// All that the job shows: with its replay and that of changes. Where nothing is asked that needs a replay, why there
+/// is none is among the warnings. The error says which change the job cannot be replayed with, or why it cannot be.
+/// Reads the file of the network; else pure.
+base::Result<analysis::JobReport> whole_report(jobs::Job job, const JobQuestion& question = {});
 
-/// All that the job shows: with its replay, or why there is none among the warnings. Pure.
-analysis::JobReport whole_report(jobs::Job job);
-
-/// The same as reports show it. `lines_known`: whether it was found with the work of the lines.
+/// Which rank the others wait for, as reports show it. `lines_known`: whether it was found with the work of the lines.
 analysis::SlowerRank slower_rank(const jobs::Straggler& straggler, bool lines_known);
 
 /// As reports name it; an empty file where no line of the user's called.

@@ -19,6 +19,12 @@ std::vector<std::string> split(std::string_view text, char separator) {
   }
 }
 
+ArgumentAndValue split_value(std::string_view text) {
+  const std::size_t equals = text.rfind('=');
+  return equals == std::string_view::npos ? ArgumentAndValue{text, std::nullopt}
+                                          : ArgumentAndValue{text.substr(0, equals), text.substr(equals + 1)};
+}
+
 std::optional<double> number_of(std::string_view text, double low, double high) {
   double value = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -10,6 +10,13 @@ namespace ridgeline::step {
 
 std::vector<std::string> split(std::string_view text, char separator);
 
+/// ARGUMENT=VALUE by its last "=", as the argument may be a name of a module or a file.
+struct ArgumentAndValue {
+  std::string_view argument;
+  std::optional<std::string_view> value;
+};
+ArgumentAndValue split_value(std::string_view text);
+
 /// Nothing unless all of the text is a number from `low` to `high`.
 std::optional<double> number_of(std::string_view text, double low, double high);
 std::optional<int> whole_number_of(std::string_view text, int low, int high);

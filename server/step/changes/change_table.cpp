@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
+
+#include "protocol/shown_text.h"
 #include "step/changes/graph_changes.h"
 
 namespace ridgeline::step {
@@ -21,6 +24,40 @@ constexpr ChangeKind of_graph(std::string_view name, std::string_view argument, 
           .on_graph = function,
           .usual_on_traces = usual_on_traces,
           .section = section};
+}
+
+constexpr ChangeKind of_job(std::string_view name, std::string_view argument, std::string_view title) {
+  return {.name = name,
+          .argument = argument,
+          .title = title,
+          .takes = "",
+          .usual = "",
+          .predictable = true,
+          .on_step = false,
+          .fits_job = true};
+}
+
+constexpr ChangeKind also_of_search(ChangeKind kind) {
+  kind.fits_search = true;
+  return kind;
+}
+
+constexpr ChangeKind also_of_job(ChangeKind kind) {
+  kind.fits_job = true;
+  return kind;
+}
+
+/// Of jobs of each kind.
+constexpr ChangeKind also_of_jobs(ChangeKind kind) {
+  kind.fits_job = kind.fits_search = kind.fits_cluster = true;
+  return kind;
+}
+
+constexpr ChangeKind of_cluster(std::string_view name, std::string_view argument, std::string_view title) {
+  ChangeKind kind = of_job(name, argument, title);
+  kind.fits_job = false;
+  kind.fits_cluster = true;
+  return kind;
 }
 
 constexpr std::array kChanges = {
@@ -55,8 +92,8 @@ constexpr std::array kChanges = {
                "`checkpoint(module, x, use_reentrant=False, context_fn=...)` with "
                "torch.utils.checkpoint.create_selective_checkpoint_contexts and a policy that saves matrix products",
                ""},
-    ChangeKind{"accumulate", "K", "gradient accumulation",
-               "a K-th of the batch size, and an optimizer step every K-th iteration", "accumulate:2"},
+    also_of_search({"accumulate", "K", "gradient accumulation",
+                    "a K-th of the batch size, and an optimizer step every K-th iteration", "accumulate:2"}),
     ChangeKind{.name = "freeze",
                .argument = "MODULE",
                .title = "frozen module",
@@ -98,7 +135,7 @@ constexpr std::array kChanges = {
         "no `.item()`, `.cpu()` or `print` of a tensor in the step: keep values on the device, and read them every "
         "so many steps",
         no_sync, "no-sync"),
-    of_graph("faster", "FILE:LINE=K", "a line or module K times as fast", "", faster),
+    also_of_job(of_graph("faster", "FILE:LINE=K", "a line or module K times as fast", "", faster)),
     of_graph("reconstructed-batchnorm", "", "reconstructed batchnorm",
              "batch normalisation split and fused with the layers around it: kernels that you write",
              reconstructed_batchnorm, "reconstructed-batchnorm", "Daydream 5.1"),
@@ -113,17 +150,32 @@ constexpr std::array kChanges = {
     of_graph("dgc", "N[,GBPS[,BYTES]]", "deep gradient compression on N devices",
              "a communication hook that sends the largest 0.1 % of the gradients; it changes training", dgc, "",
              "Daydream 5.2"),
-    of_graph("bucket-size", "MIB[,NOW]", "size of gradient buckets", "`bucket_cap_mb=MIB` for DistributedDataParallel",
-             bucket_size),
+    also_of_jobs(of_graph("bucket-size", "SIZE[,NOW]", "size of gradient buckets, such as 50MiB",
+                          "`bucket_cap_mb` for DistributedDataParallel", bucket_size)),
     of_graph("vdnn", "", "activations offloaded to the host (vDNN)",
              "`torch.autograd.graph.save_on_cpu(pin_memory=True)` around forward, and prefetching of your own", vdnn,
              "", "Daydream 5.2"),
     of_graph("gist", "", "activations encoded (Gist)",
              "`torch.autograd.graph.saved_tensors_hooks` that encode and decode; lossy ones change training", gist, "",
              "Daydream 5.2"),
-    of_graph("zero", "N[,BYTES]", "optimizer state sharded across N workers",
-             "`torch.distributed.optim.ZeroRedundancyOptimizer`", zero),
+    also_of_jobs(of_graph("zero", "STAGE[=N[,BYTES]]", "training state sharded by ZeRO; on one device, stage 1 of N",
+                          "`torch.distributed.optim.ZeroRedundancyOptimizer`", zero)),
+    of_job("faster-rank", "RANK=K", "a rank K times as fast"),
+    of_job("ranks-like-median", "", "no stragglers"),
+    of_job("rank-like-others", "RANK", "a rank as fast as the median of the others"),
+    also_of_search(of_job("fuse-pointwise", "", "fused pointwise operations")),
+    of_job("bucket-order", "I,J,…", "another order of gradient buckets"),
+    also_of_job(of_cluster("no-overlap", "", "all-reduces behind backward")),
+    of_job("partition", "K", "each gradient bucket in K parts"),
+    of_job("faster-communication", "K", "collectives and messages K times as fast"),
+    of_job("bandwidth", "K", "K times the bandwidth"),
+    also_of_search(of_job("compression", "K", "gradients of a K-th of the bytes")),
+    of_cluster("pipeline", "K", "a pipeline with a stage on each rank and K micro-batches"),
 };
+
+/// As a sentence has them, by Subject.
+constexpr std::array<std::string_view, kSubjectCount> kSubjectNames = {"a step", "a trace", "a recorded job",
+                                                                       "the search of a job", "a job on a cluster"};
 
 std::string joined(const std::vector<std::string>& requests, std::string_view ChangeKind::*text, bool with_argument) {
   std::string all;
@@ -156,6 +208,51 @@ const ChangeKind* find_change(std::string_view request) {
   const std::string_view name = request.substr(0, request.find(':'));
   const auto* found = std::ranges::find(kChanges, name, &ChangeKind::name);
   return found == kChanges.end() ? nullptr : found;
+}
+
+bool ChangeKind::fits(Subject subject) const {
+  switch (subject) {
+    case Subject::kStep:
+      return on_step || on_graph != nullptr;
+    case Subject::kTrace:
+      return on_graph != nullptr;
+    case Subject::kJob:
+      return fits_job;
+    case Subject::kSearch:
+      return fits_search;
+    case Subject::kCluster:
+      return fits_cluster;
+  }
+  return false;
+}
+
+base::Result<const ChangeKind*> find_change_of(Subject subject, std::string_view request) {
+  const ChangeKind* kind = find_change(request);
+  const std::string shown = protocol::printable(request.substr(0, 60));
+  if (kind == nullptr) {
+    return base::error("no change is called " + shown + ": `ridgeline what-if --list` names them all");
+  }
+  if (!kind->fits(subject)) {
+    return base::error(fmt::format("{} is no change of {}, which has {}", shown,
+                                   kSubjectNames[static_cast<std::size_t>(subject)], changes_of(subject)));
+  }
+  return kind;
+}
+
+std::string usage_of(const ChangeKind& kind) {
+  return std::string(kind.name) + (kind.argument.empty() ? "" : ":") + std::string(kind.argument);
+}
+
+std::string changes_of(Subject subject) {
+  std::string names;
+  std::string last;
+  for (const ChangeKind& kind : kChanges) {
+    if (kind.fits(subject)) {
+      names += (names.empty() || last.empty() ? "" : ", ") + last;
+      last = usage_of(kind);
+    }
+  }
+  return names + (names.empty() ? "" : " or ") + last;
 }
 
 RequestParts parts_of(const std::vector<std::string>& requests) {

@@ -1,14 +1,28 @@
-// The changes that can be asked about: what each is, and what it takes to make it.
+// The one table of changes, whatever they are of: what each is, what it fits, and what it takes to make it.
+//
+// A change is written `NAME`, `NAME:ARGUMENT` or `NAME:ARGUMENT=VALUE`.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "step/changes/graph_change.h"
 
 namespace ridgeline::step {
+
+/// What a change is made of.
+enum class Subject : std::uint8_t {
+  kStep,     ///< of an entry point
+  kTrace,    ///< a step that another profiler recorded
+  kJob,      ///< a recorded job, replayed
+  kSearch,   ///< a recorded job whose fastest strategy is searched
+  kCluster,  ///< a job that was not run, predicted from one process
+};
+inline constexpr std::size_t kSubjectCount = 5;
 
 struct ChangeKind {
   std::string_view name;      ///< as it is asked for
@@ -24,13 +38,30 @@ struct ChangeKind {
   GraphFunction on_graph = nullptr;
   std::string_view usual_on_traces{};  ///< as `usual`, for traces
   std::string_view section{};          ///< of a paper whose rule it follows
+  /// For jobs, which have functions for their changes of their own (jobs/).
+  bool fits_job = false;
+  bool fits_search = false;
+  bool fits_cluster = false;
+
+  bool fits(Subject subject) const;
 };
 
-/// First those that the runner makes, in the order of profiler/runner/ridgeline_runner/changes/built_in.py.
+/// First those that the runner makes, in the order of profiler/runner/ridgeline_runner/changes/built_in.py; at
+/// last those of jobs alone.
 std::span<const ChangeKind> change_table();
 
-/// The kind of a request, `NAME` or `NAME:ARGUMENT`; null: there is none.
+/// The kind of a request, by its name; null: there is none.
 const ChangeKind* find_change(std::string_view request);
+
+/// The kind of a request for the subject, not null. The error, which has the request, says that there is none, or that
+/// it does not fit.
+base::Result<const ChangeKind*> find_change_of(Subject subject, std::string_view request);
+
+/// `NAME:ARGUMENT` as the table has it.
+std::string usage_of(const ChangeKind& kind);
+
+/// Those that fit the subject, for people: "faster:FILE:LINE=K, zero:STAGE or no-overlap".
+std::string changes_of(Subject subject);
 
 /// A request by who makes its changes: the runner, which comes first, then functions of the graph. In order.
 struct RequestParts {

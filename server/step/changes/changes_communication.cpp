@@ -336,12 +336,11 @@ base::Result<ChangedGraph> dgc(ChangedGraph changed, const Asked& asked) {
 base::Result<ChangedGraph> bucket_size(ChangedGraph changed, const Asked& asked) {
   Graph& graph = changed.graph;
   const std::vector<std::string> parts = split(asked.argument, ',');
-  const auto wanted = number_of(parts.front(), 1, 1e6);
-  const auto now = parts.size() > 1 ? number_of(parts[1], 1, 1e6) : std::optional(25.0);
+  const auto wanted = bytes_of(parts.front());
+  const auto now = parts.size() > 1 ? bytes_of(parts[1]) : std::optional(kBucketBytes);
   if (parts.size() > 2 || !wanted.has_value() || !now.has_value()) {
     return base::error(
-        "its argument is the size of buckets in MiB, and that of the recording where it is not 25: MB or "
-        "MB,NOW");
+        "its argument is the size of buckets, and that of the recording where it is not 25MiB: 50MiB or 50MiB,10MiB");
   }
   Selection reduces;
   for (const TaskId id : collectives(graph)) {

@@ -207,14 +207,18 @@ base::Result<ChangedGraph> gist(ChangedGraph changed, const Asked& asked) {
 }
 
 base::Result<ChangedGraph> zero(ChangedGraph changed, const Asked& asked) {
-  const std::vector<std::string> parts = split(asked.argument, ',');
+  const ArgumentAndValue argument = split_value(asked.argument);
+  const std::vector<std::string> parts = split(argument.value.value_or(""), ',');
   const auto workers = whole_number_of(parts.front(), 2, 65'536);
   const auto state = parts.size() > 1 ? bytes_of(parts[1]) : asked.facts.optimizer_state;
-  if (!workers.has_value() || parts.size() > 2 || (parts.size() > 1 && !state.has_value())) {
-    return base::error("its argument is the number of workers, and the bytes of the optimizer's state: N or N,BYTES");
+  if (argument.argument != "1" || !workers.has_value() || parts.size() > 2 ||
+      (parts.size() > 1 && !state.has_value())) {
+    return base::error(
+        "its argument is stage 1 of ZeRO, the number of workers, and the bytes of the optimizer's state: 1=8 or "
+        "1=8,400MB");
   }
   if (!state.has_value() || *state <= 0) {
-    return base::error("the recording shows no state of an optimizer: name it, as 8,400MB");
+    return base::error("the recording shows no state of an optimizer: name it, as 1=8,400MB");
   }
   changed.peak_bytes -= std::llround(*state * (1 - 1.0 / *workers));
   // Each worker updates its share of the parameters, and gets the others' from them.

@@ -48,6 +48,14 @@ def test_a_rank_that_loads_its_data_slowly_is_named_at_its_line(tmp_path: Path, 
 
     opened = editor.ask("workspace/executeCommand", {"command": "ridgeline.openJob", "arguments": [file.as_uri()]})
     assert re.search(SLOWER, Path(opened["uri"].removeprefix("file://")).read_text())
+    for command, arguments, part in (
+        ("ridgeline.openJob", [file.as_uri(), ["faster-rank:1=2"]], "faster-rank:1=2"),
+        ("ridgeline.optimizeJob", [file.as_uri(), ["accumulate:2"]], "2 micro-batches"),
+    ):
+        opened = editor.ask("workspace/executeCommand", {"command": command, "arguments": arguments})
+        assert part in Path(opened["uri"].removeprefix("file://")).read_text()
+    refused = editor.call("workspace/executeCommand", {"command": command, "arguments": [file.as_uri(), ["amp"]]})
+    assert "amp is no change of the search of a job" in refused["error"]["message"]
 
 
 def test_what_is_no_job_is_an_error(editor: Editor) -> None:

@@ -332,11 +332,11 @@ TEST(TextReport, SaysWhichWiderLayersArePredictedToPay) {
       padding_text(profile.work->paddings[0]),
       "out_features of up is 1003, which leaves the last vector of 8 38 % full: the products with this width take "
       "10.0 ms of the step. With 1008 they are predicted to take 0.90× (0.80–0.95); `ridgeline what-if ENTRY --try "
-      "--set up:out_features=1008` tries it.");
+      "--change set:up:out_features=1008` tries it.");
   EXPECT_EQ(padding_text({{}, {"a", "b", "c"}, 63, 64, 10, 2, 1, 3}),
             "out_features of a and 2 more is 63, which leaves the last vector of 8 88 % full: the products with this "
             "width take 10.0 ms of the step. With 64 they are predicted to take 0.80× (0.70–0.90); `ridgeline what-if "
-            "ENTRY --try --set a:out_features=64 --set "
+            "ENTRY --try --change set:a:out_features=64 --change set:"
             "b:out_features=64 …` "
             "tries it.");
 }

@@ -72,13 +72,13 @@ std::string argument_for(std::string_view name, std::mt19937& random) {
     return n + "x4,10,100,10MB";
   }
   if (name == "bucket-size") {
-    return "100";
+    return "100MiB";
   }
   if (name == "loader-workers") {
     return among({n, n + ",1"});
   }
   if (name == "zero") {
-    return n + ",1MB";
+    return "1=" + n + ",1MB";
   }
   if (name == "data-parallel" || name == "p3" || name == "dgc") {
     return n + ",10,10MB";

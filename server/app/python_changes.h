@@ -5,19 +5,17 @@
 #include <string>
 #include <string_view>
 
+#include "app/change_requests.h"
 #include "base/result.h"
-#include "cli/exit_codes.h"
-#include "cli/what_if_requests.h"
 #include "step/graph/graph.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::app {
 
 /// By the end of its name.
 bool is_python_change(std::string_view path);
 
 /// Runs each file of `wanted` that is one, in a process of `python` and for a minute at most; naming a file is the
-/// consent to run it. What is wrong is written to stderr.
-base::Result<void, ExitCode> make_python_changes(WantedChanges& wanted, const step::Graph& graph,
-                                                 const std::string& python);
+/// consent to run it. Waits for it. The error names the file.
+base::Result<void> make_python_changes(WantedChanges& wanted, const step::Graph& graph, const std::string& python);
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::app

@@ -1,4 +1,4 @@
-#include "cli/described_cluster.h"
+#include "app/jobs/described_cluster.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "jobs/optimize/transfer_time.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::app {
 
 namespace {
 
@@ -44,4 +44,4 @@ base::Result<AllReduceOfFile> all_reduce_time(const std::string& path, std::size
   return AllReduceOfFile{*time, shares ? largest.processor_ns / largest.ns.value : 0};
 }
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::app

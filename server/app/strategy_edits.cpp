@@ -1,4 +1,4 @@
-#include "cli/strategy_edits.h"
+#include "app/strategy_edits.h"
 
 #include <algorithm>
 #include <utility>
@@ -10,7 +10,7 @@
 #include "source/change_edits.h"
 #include "source/source_tree.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::app {
 
 namespace {
 
@@ -111,4 +111,4 @@ std::vector<StrategyEdit> strategy_edits(const analysis::StrategyStep& strategy,
   return edits;
 }
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::app

@@ -1,49 +1,43 @@
-#include "cli/what_if_requests.h"
+#include "app/change_requests.h"
 
 #include <fstream>
 #include <iterator>
 #include <utility>
 
-#include "cli/python_changes.h"
-#include "cli/terminal.h"
-#include "step/changes/change_table.h"
+#include "app/python_changes.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::app {
 
 namespace {
 
-/// Reads a change. A change in Python only has to exist here: make_python_changes() does the rest.
-base::Result<step::UserChange, ExitCode> read_change(const std::string& path) {
+base::Result<step::UserChange> read_change(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text(step::kMaxChangeFileBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
   if (!file.is_open() || file.bad()) {
-    print_error("Cannot read " + path + ".");
-    return ExitCode{kExitUsage};
+    return base::error("Cannot read " + path + ".");
   }
   if (is_python_change(path)) {
     return step::UserChange{path, "", {}};
   }
   auto change = step::parse_change(text);
   if (!change) {
-    print_error(path + ": " + change.error().message() + ".");
-    return ExitCode{kExitUsage};
+    return base::error(path + ": " + change.error().message() + ".");
   }
   return std::move(*change);
 }
 
 }  // namespace
 
-base::Result<WantedChanges, ExitCode> wanted_changes(const std::vector<std::string>& changes,
-                                                     const std::vector<std::string>& files,
-                                                     const std::vector<protocol::ChangeRequest>& usual) {
+base::Result<WantedChanges> wanted_changes(step::Subject subject, const std::vector<std::string>& changes,
+                                           const std::vector<std::string>& files,
+                                           const std::vector<protocol::ChangeRequest>& usual) {
   WantedChanges wanted;
   protocol::ChangeRequest all;
   for (const std::string& change : changes) {
-    if (step::find_change(change) == nullptr) {
-      print_error("no change is called " + change + ". `ridgeline what-if --help` names them.");
-      return ExitCode{kExitUsage};
+    if (const auto kind = step::find_change_of(subject, change); !kind) {
+      return kind.error();
     }
     all.push_back(change);
   }
@@ -67,4 +61,4 @@ base::Result<WantedChanges, ExitCode> wanted_changes(const std::vector<std::stri
   return wanted;
 }
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::app

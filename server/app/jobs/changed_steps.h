@@ -1,7 +1,6 @@
 // The replay of a recorded job, and its changes.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
@@ -12,7 +11,7 @@
 #include "protocol/communication.h"
 #include "protocol/recording.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::app {
 
 /// The graph of the job, which its replay needs. `aligned` are its records by one clock, `recordings` its recordings.
 /// `network` is the file of `ridgeline job network` that says what of an all-reduce is latency; empty: there is none.
@@ -21,12 +20,9 @@ base::Result<jobs::RecordedJob> job_graph(const jobs::Job& job, const std::vecto
                                           const std::vector<recording::Recording>& recordings,
                                           const std::string& network);
 
-/// The option for that file.
-void add_network_option(CLI::App& command, std::string& network);
-
-/// How long a step takes with each of `changes` (job_change.h) and, where there are several, with all. The error says
-/// which change the job cannot be replayed with.
+/// How long a step takes with each of `changes` (step/changes/change_table.h) and, where there are several, with all.
+/// The error says which change the job cannot be replayed with.
 base::Result<std::vector<analysis::ChangedStep>> changed_steps(const jobs::RecordedJob& job,
                                                                const std::vector<std::string>& changes);
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::app

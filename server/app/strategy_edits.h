@@ -8,7 +8,7 @@
 
 #include "analysis/values/best_strategy.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::app {
 
 /// `files`: absolute paths of the user's files that may construct DistributedDataParallel. `read`: the text of one;
 /// nothing where it cannot be read. What cannot be written as an edit is said instead. Nothing is written.
@@ -16,4 +16,4 @@ std::vector<analysis::StrategyEdit> strategy_edits(
     const analysis::StrategyStep& strategy, const std::vector<std::string>& files,
     const std::function<std::optional<std::string>(const std::string&)>& read);
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::app

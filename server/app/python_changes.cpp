@@ -1,4 +1,4 @@
-#include "cli/python_changes.h"
+#include "app/python_changes.h"
 
 #include <chrono>
 #include <optional>
@@ -8,13 +8,12 @@
 
 #include "base/file.h"
 #include "base/work_folder.h"
-#include "cli/terminal.h"
 #include "step/changes/change_file.h"
 #include "worker/agent_build.h"
 #include "worker/cache.h"
 #include "worker/program_output.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::app {
 
 namespace {
 
@@ -36,7 +35,8 @@ base::Result<step::UserChange> change_of(const std::string& result) {
   return step::change_from(found.at("change"));
 }
 
-base::Result<step::UserChange> run(const std::string& path, const std::string& python, const std::string& tasks) {
+base::Result<step::UserChange> run_change(const std::string& path, const std::string& python,
+                                          const std::string& tasks) {
   const auto cache = worker::cache_folder();
   if (!cache) {
     return cache.error();
@@ -63,8 +63,7 @@ base::Result<step::UserChange> run(const std::string& path, const std::string& p
 
 bool is_python_change(std::string_view path) { return path.ends_with(".py"); }
 
-base::Result<void, ExitCode> make_python_changes(WantedChanges& wanted, const step::Graph& graph,
-                                                 const std::string& python) {
+base::Result<void> make_python_changes(WantedChanges& wanted, const step::Graph& graph, const std::string& python) {
   std::optional<std::string> tasks;
   for (auto& [path, change] : wanted.user_changes) {
     if (!is_python_change(path)) {
@@ -73,19 +72,17 @@ base::Result<void, ExitCode> make_python_changes(WantedChanges& wanted, const st
     if (!tasks) {
       auto listed = step::tasks_json(graph);
       if (!listed) {
-        print_error(path + ": " + listed.error().message() + ".");
-        return ExitCode{kExitUsage};
+        return base::error(path + ": " + listed.error().message() + ".");
       }
       tasks = std::move(*listed);
     }
-    auto made = run(path, python, *tasks);
+    auto made = run_change(path, python, *tasks);
     if (!made) {
-      print_error(path + ": " + made.error().message() + ".");
-      return ExitCode{kExitUsage};
+      return base::error(path + ": " + made.error().message() + ".");
     }
     change = std::move(*made);
   }
   return {};
 }
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::app

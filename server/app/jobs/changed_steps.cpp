@@ -1,15 +1,15 @@
-#include "cli/measured_network.h"
+#include "app/jobs/changed_steps.h"
 
 #include <utility>
 
+#include "app/jobs/described_cluster.h"
 #include "app/jobs/job_files.h"
-#include "cli/described_cluster.h"
-#include "cli/job_change.h"
 #include "jobs/optimize/changed_step.h"
+#include "jobs/optimize/requested_changes.h"
 #include "jobs/replay/recorded_job.h"
 #include "protocol/recording.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::app {
 
 namespace {
 
@@ -18,7 +18,7 @@ using jobs::RankRecord;
 
 base::Result<analysis::ChangedStep> changed(const jobs::RecordedJob& job, std::string name,
                                             const std::vector<std::string>& changes) {
-  auto made = changed_job(job, changes);
+  auto made = jobs::changed_job(job, changes);
   if (!made) {
     return made.error();
   }
@@ -58,12 +58,6 @@ base::Result<jobs::RecordedJob> job_graph(const Job& job, const std::vector<Rank
   return graph;
 }
 
-void add_network_option(CLI::App& command, std::string& network) {
-  command.add_option("--network", network,
-                     "Written by `ridgeline job network` on the same links: separates the latency of an all-reduce "
-                     "from its bandwidth");
-}
-
 base::Result<std::vector<analysis::ChangedStep>> changed_steps(const jobs::RecordedJob& job,
                                                                const std::vector<std::string>& changes) {
   std::vector<analysis::ChangedStep> steps;
@@ -84,4 +78,4 @@ base::Result<std::vector<analysis::ChangedStep>> changed_steps(const jobs::Recor
   return steps;
 }
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::app

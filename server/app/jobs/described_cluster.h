@@ -7,7 +7,7 @@
 #include "jobs/network/cluster_file.h"
 #include "jobs/replay/recorded_job.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::app {
 
 /// The error is a sentence for the user, with the file's name.
 base::Result<jobs::Cluster> read_cluster(const std::string& path);
@@ -20,4 +20,4 @@ struct AllReduceOfFile {
 /// The time that the file gives for an all-reduce of `ranks` ranks. The error is as that of read_cluster().
 base::Result<AllReduceOfFile> all_reduce_time(const std::string& path, std::size_t ranks);
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::app
