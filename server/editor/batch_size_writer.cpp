@@ -65,7 +65,7 @@ void BatchSizeWriter::send_edit(const std::string& uri, const Snapshot* snapshot
                                [this, uri](const lsp::ClientAnswer& answer) { applied(uri, answer); });
 }
 
-void BatchSizeWriter::finish(const std::string& uri, const std::function<lsp::Outcome(const Request&)>& answer) {
+void BatchSizeWriter::finish(const std::string& uri, base::FunctionRef<lsp::Outcome(const Request&)> answer) {
   const auto sent = sent_.extract(uri);
   if (sent.empty()) {
     return;

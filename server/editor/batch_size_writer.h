@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "editor/workspace.h"
 #include "lsp/session/reply.h"
 
@@ -35,7 +36,7 @@ class BatchSizeWriter {
   void send(const std::string& uri, Request request);
   void send_edit(const std::string& uri, const Snapshot* snapshot);
   /// Answers the request that was sent, and sends the one that waits.
-  void finish(const std::string& uri, const std::function<lsp::Outcome(const Request&)>& answer);
+  void finish(const std::string& uri, base::FunctionRef<lsp::Outcome(const Request&)> answer);
   void applied(const std::string& uri, const lsp::ClientAnswer& answer);
 
   Workspace& workspace_;

@@ -55,11 +55,9 @@ const analysis::TimeChange* Entry::change_of(const analysis::Location& now) cons
   return found == comparison->lines.end() || !found->time ? nullptr : &*found->time;
 }
 
-Entries::Entries(asio::io_context& loop, std::function<void(const Entry&)> on_change,
-                 std::function<void(const Entry&)> on_phase)
+Entries::Entries(asio::io_context& loop, EntriesListener& listener)
     : loop_(loop),
-      on_change_(std::move(on_change)),
-      on_phase_(std::move(on_phase)),
+      listener_(listener),
       pool_(kPoolThreads),
       reaper_(loop),
       queue_(std::make_unique<app::ProfileQueue>(loop, pool_, reaper_)) {}
@@ -118,7 +116,7 @@ Entry& Entries::change(const app::Target& target) {
 
 void Entries::announce(const std::string& path) const {
   const auto entry = find(path);  // the listener may have it changed
-  on_change_(*entry);
+  listener_.entry_changed(*entry);
 }
 
 base::Task<base::Result<app::Target, app::RunFailure>> Entries::find_target(app::ProfileRequest request) {
@@ -160,7 +158,7 @@ app::JobEvents Entries::events_of(const app::Target& target, app::ProfileQueue::
     if (const auto entry = find(path); entry->active == ticket) {
       change(path).progress = step;
       if (entry->progress.message != step.message) {
-        on_phase_(*find(path));
+        listener_.phase_changed(*find(path));
       }
     }
     progress(step);

@@ -68,14 +68,21 @@ struct Entry {
 /// The entry with its new figures, or the failure.
 using ProfileEnd = base::Result<std::shared_ptr<const Entry>, app::RunFailure>;
 
+class EntriesListener {
+ public:
+  virtual ~EntriesListener() = default;
+  /// An entry's figures, staleness or failure has changed.
+  virtual void entry_changed(const Entry& entry) = 0;
+  /// An entry's profile says that it does something else.
+  virtual void phase_changed(const Entry& entry) = 0;
+};
+
 /// Lives on the loop. Profiles of one project run one after the other; those of several projects at once, which makes
 /// their times less certain, so they share one queue, too.
 class Entries {
  public:
-  /// `on_change` is called after an entry's figures, staleness or failure has changed, `on_phase` when its profile says
-  /// that it does something else.
-  Entries(boost::asio::io_context& loop, std::function<void(const Entry&)> on_change,
-          std::function<void(const Entry&)> on_phase);
+  /// The listener outlives the entries.
+  Entries(boost::asio::io_context& loop, EntriesListener& listener);
   ~Entries();
   Entries(const Entries&) = delete;
   Entries& operator=(const Entries&) = delete;
@@ -187,8 +194,7 @@ class Entries {
   void end_trial(const std::string& path, const std::shared_ptr<const Figures>& held, app::ProfileOutcome outcome);
 
   boost::asio::io_context& loop_;
-  std::function<void(const Entry&)> on_change_;
-  std::function<void(const Entry&)> on_phase_;
+  EntriesListener& listener_;
   boost::asio::thread_pool pool_;
   Consent consent_;  ///< on the thread of `files_`
   boost::asio::thread_pool files_{1};

@@ -15,12 +15,13 @@
 #include "analysis/values/prediction.h"
 #include "analysis/values/profile.h"
 #include "app/profiling/made_profile.h"
+#include "base/function_ref.h"
 #include "base/line_index.h"
 
 namespace ridgeline::editor {
 
 /// Names a file, given by its path, as the client does.
-using UriOf = std::function<std::string(const std::string& path)>;
+using UriOf = base::FunctionRef<std::string(const std::string& path)>;
 
 /// The figures of one file. Lines count from 1, as in the profile; pointers are into the profile.
 struct FileFigures {

@@ -31,23 +31,7 @@ Json capabilities_for(const protocol::InitializeParams& client) {
 }  // namespace
 
 Server::Server(boost::asio::io_context& loop)
-    : entries_(
-          loop,
-          [this](const Entry& entry) {
-            for (const auto& [id, client] : clients_) {
-              client->workspace.entry_changed(entry);
-            }
-            trials_.entry_changed(entry);
-          },
-          [this](const Entry& entry) {
-            for (const auto& [id, client] : clients_) {
-              client->workspace.phase_changed(entry);
-            }
-          }),
-      flow_(entries_),
-      what_if_(entries_, flow_),
-      trial_timer_(loop),
-      trials_(trial_ports()) {
+    : entries_(loop, *this), flow_(entries_), what_if_(entries_, flow_), trial_timer_(loop), trials_(*this) {
   service_.capabilities = capabilities_for;
   service_.listener = this;
   service_.methods.requests = requests([this](lsp::Session& session) {
@@ -56,6 +40,19 @@ Server::Server(boost::asio::io_context& loop)
   });
   service_.methods.notifications["workspace/didChangeWatchedFiles"] =
       [this](lsp::Session& session, const Json& params) { files_changed(session, params); };
+}
+
+void Server::entry_changed(const Entry& entry) {
+  for (const auto& [id, client] : clients_) {
+    client->workspace.entry_changed(entry);
+  }
+  trials_.entry_changed(entry);
+}
+
+void Server::phase_changed(const Entry& entry) {
+  for (const auto& [id, client] : clients_) {
+    client->workspace.phase_changed(entry);
+  }
 }
 
 // ---- sessions

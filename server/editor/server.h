@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 
+#include "base/function_ref.h"
 #include "base/lifetime.h"
 #include "editor/batch_size_writer.h"
 #include "editor/entries.h"
@@ -23,7 +24,7 @@
 namespace ridgeline::editor {
 
 /// Outlives its sessions. Lives on the loop.
-class Server : public lsp::SessionListener {
+class Server : public lsp::SessionListener, private EntriesListener, private Trials::Ports {
  public:
   explicit Server(boost::asio::io_context& loop);
 
@@ -55,9 +56,14 @@ class Server : public lsp::SessionListener {
 
   Client& client_of(lsp::Session& session);
   void files_changed(lsp::Session& session, const protocol::Json& params);
-  Trials::Ports trial_ports();
+  void entry_changed(const Entry& entry) override;
+  void phase_changed(const Entry& entry) override;
+  void wake_at(Trials::Clock::time_point at) override;
+  void decide(const Trials::Document& document, std::function<void(TrialDecision)> decided) override;
+  void cancel(const std::string& path) override;
+  void explain(const std::string& path, int batch_size, const std::string& why) override;
   base::Task<void> decide_trial_of(Trials::Document document, std::function<void(TrialDecision)> decided);
-  std::optional<TrialDecision> decision_on(const Trials::Document& document, const std::function<bool()>& has_consent);
+  std::optional<TrialDecision> decision_on(const Trials::Document& document, base::FunctionRef<bool()> has_consent);
 
   lsp::Service service_;
   SourceThread thread_;

@@ -34,28 +34,28 @@ bool is_vouched(const Workspace& workspace, const Entry& entry) {
 
 }  // namespace
 
-Trials::Ports Server::trial_ports() {
-  return {Trials::Clock::now,
-          [this](Trials::Clock::time_point at) {
-            trial_timer_.expires_at(at);
-            // An expired timer cannot be cancelled any more: its handler may run after the server's end.
-            trial_timer_.async_wait(lifetime_.guard([this](const auto& error) {
-              if (!error) {
-                trials_.wake();
-              }
-            }));
-          },
-          [this](const Trials::Document& document, std::function<void(TrialDecision)> decided) {
-            base::start(entries_.loop(), decide_trial_of(document, std::move(decided)));
-          },
-          [this](const std::string& path) { entries_.cancel_trial(path); },
-          [this](const std::string& path, int batch_size, const std::string& why) {
-            entries_.explain_trial(path, batch_size, why);
-          }};
+void Server::wake_at(Trials::Clock::time_point at) {
+  trial_timer_.expires_at(at);
+  // An expired timer cannot be cancelled any more: its handler may run after the server's end.
+  trial_timer_.async_wait(lifetime_.guard([this](const auto& error) {
+    if (!error) {
+      trials_.wake();
+    }
+  }));
+}
+
+void Server::decide(const Trials::Document& document, std::function<void(TrialDecision)> decided) {
+  base::start(entries_.loop(), decide_trial_of(document, std::move(decided)));
+}
+
+void Server::cancel(const std::string& path) { entries_.cancel_trial(path); }
+
+void Server::explain(const std::string& path, int batch_size, const std::string& why) {
+  entries_.explain_trial(path, batch_size, why);
 }
 
 std::optional<TrialDecision> Server::decision_on(const Trials::Document& document,
-                                                 const std::function<bool()>& has_consent) {
+                                                 base::FunctionRef<bool()> has_consent) {
   const auto client = clients_.find(document.session);
   const SourceView* view = client == clients_.end() ? nullptr : client->second->workspace.view(document.uri);
   if (view == nullptr) {

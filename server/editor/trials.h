@@ -30,20 +30,23 @@ class Trials {
     auto operator<=>(const Document&) const = default;  // NOLINT(modernize-use-nullptr)
   };
 
-  struct Ports {
-    std::function<Clock::time_point()> now;
+  /// What trials need of the server. Outlives them.
+  class Ports {
+   public:
+    virtual ~Ports() = default;
+    virtual Clock::time_point now() const { return Clock::now(); }
     /// Requests a call of wake() at that time, in place of the time requested before.
-    std::function<void(Clock::time_point)> wake_at;
+    virtual void wake_at(Clock::time_point at) = 0;
     /// Calls `decided` once: from within, or later. Not at all when the session ends meanwhile. The decision's `start`
     /// is called from within `decided`, or never.
-    std::function<void(const Document&, std::function<void(TrialDecision)> decided)> decide;
+    virtual void decide(const Document& document, std::function<void(TrialDecision)> decided) = 0;
     /// Cancels the trial of an entry, if one is running.
-    std::function<void(const std::string& path)> cancel;
+    virtual void cancel(const std::string& path) = 0;
     /// Shows why an entry's batch size stays predicted; empty: no reason.
-    std::function<void(const std::string& path, int batch_size, const std::string& why)> explain;
+    virtual void explain(const std::string& path, int batch_size, const std::string& why) = 0;
   };
 
-  explicit Trials(Ports ports) : ports_(std::move(ports)) {}
+  explicit Trials(Ports& ports) : ports_(ports) {}
 
   /// The text was edited: cancels its running trial.
   void changed(const Document& document);
@@ -66,7 +69,7 @@ class Trials {
   void restart_pause(Watched& watched);
   void schedule_wake();
 
-  Ports ports_;
+  Ports& ports_;
   std::map<Document, Watched> watched_;      ///< those edited since they were opened
   std::map<std::string, Document> running_;  ///< by entry: the document whose batch size is being tried
 };

@@ -77,7 +77,7 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> spans_between(std::vector<s
 }
 
 std::vector<std::uint32_t> outermost_marks(const Trace& trace, const std::vector<std::uint32_t>& candidates,
-                                           const std::function<bool(std::string_view)>& is_mark) {
+                                           base::FunctionRef<bool(std::string_view)> is_mark) {
   std::unordered_map<std::uint32_t, bool> names;
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> by_thread;
   for (const std::uint32_t index : candidates) {

@@ -3,13 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "ingest/found_steps.h"
 #include "ingest/trace.h"
 
@@ -21,7 +21,7 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> spans_between(std::vector<s
 /// Those of `candidates`, which are by start, whose name passes, on the thread with most of them, without those inside
 /// another one. A name is tested once.
 std::vector<std::uint32_t> outermost_marks(const Trace& trace, const std::vector<std::uint32_t>& candidates,
-                                           const std::function<bool(std::string_view)>& is_mark);
+                                           base::FunctionRef<bool(std::string_view)> is_mark);
 
 /// After how many marks the same happens again, by what happens at each; the first may prepare what later ones use.
 /// Nothing where they are in no order, or too few to tell.

@@ -23,7 +23,7 @@ std::string unbroken(std::string text) {
   return text;
 }
 
-std::string estimated(const analysis::Estimate& estimate, const std::function<std::string(double)>& format) {
+std::string estimated(const analysis::Estimate& estimate, base::FunctionRef<std::string(double)> format) {
   const auto& interval = estimate.interval;
   switch (estimate.certainty) {
     case analysis::Certainty::kKnown:
@@ -124,7 +124,7 @@ std::string machine_text(double machine_speed) {
                      unbroken(share(std::abs(slower))), slower < 0 ? "faster" : "slower");
 }
 
-std::vector<Item> phases(const analysis::ByPhase& by_phase, const std::function<std::string(double)>& format,
+std::vector<Item> phases(const analysis::ByPhase& by_phase, base::FunctionRef<std::string(double)> format,
                          double least) {
   std::vector<Item> items;
   for (std::size_t i = 0; i < by_phase.size(); ++i) {

@@ -1,7 +1,6 @@
 // Texts and proportions that the parts of the text report share.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +8,7 @@
 
 #include "analysis/values/prediction.h"
 #include "analysis/values/profile.h"
+#include "base/function_ref.h"
 #include "report/page.h"
 
 namespace ridgeline::report {
@@ -28,7 +28,7 @@ std::string unbroken(std::string text);
 
 /// What a model says of a figure, as it is shown everywhere: "7.8 GiB" where it was measured or is exact, "≈ 7.8 GiB"
 /// where it is a guess, "≥ 7.8 GiB" and "≤ 7.8 GiB" with the bound where nothing else is known. `format` writes it.
-std::string estimated(const analysis::Estimate& estimate, const std::function<std::string(double)>& format);
+std::string estimated(const analysis::Estimate& estimate, base::FunctionRef<std::string(double)> format);
 
 /// What a batch size needs of the memory, in the same form; "unknown memory" where that is not known.
 std::string needed_memory(const analysis::BatchPrediction& batch);
@@ -67,7 +67,7 @@ std::string device_label(const analysis::Environment& environment);
 std::string machine_text(double machine_speed);
 
 /// The phases that take more than `least` milliseconds, as `format` writes their time.
-std::vector<Item> phases(const analysis::ByPhase& by_phase, const std::function<std::string(double)>& format,
+std::vector<Item> phases(const analysis::ByPhase& by_phase, base::FunctionRef<std::string(double)> format,
                          double least);
 
 /// What is alive at the peak, largest first.

@@ -179,7 +179,7 @@ std::vector<std::string> ForeignTables::columns(const std::string& table) {
 }
 
 void ForeignTables::read(const std::string& table, const std::vector<std::string>& wanted,
-                         const std::function<void(const ForeignRow&)>& use) {
+                         base::FunctionRef<void(const ForeignRow&)> use) {
   if (!has(table)) {
     return;
   }

@@ -3,13 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/function_ref.h"
 
 struct sqlite3_stmt;  // NOLINT(readability-identifier-naming): the library's
 
@@ -64,7 +65,7 @@ class ForeignTables {
   std::vector<std::string> columns(const std::string& table);
   /// Calls `use` with each row in the table's order. A table that is not there has no rows.
   void read(const std::string& table, const std::vector<std::string>& wanted,
-            const std::function<void(const ForeignRow&)>& use);
+            base::FunctionRef<void(const ForeignRow&)> use);
 
  private:
   struct State;

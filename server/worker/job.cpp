@@ -255,7 +255,7 @@ void Job::accept() {
       return;
     }
     if (!error && clients_.size() < kMostClients) {
-      clients_.emplace_back(std::move(socket));
+      clients_.emplace_back(*this, std::move(socket));
       read(clients_.back());
     }
     accept();
@@ -363,17 +363,17 @@ void Job::answer(Client& client) {
       agreement->steps.expect(ranks);
     }
   }
-  client.inbox = std::make_unique<RunInbox>(
-      kRecordingBytes, [](const protocol::Progress&) {}, [](const protocol::SizesAsked&) {},
-      [this, number = client.number](const protocol::ReadyToRecord& ready) {
-        Agreement& agreement = ready.ends ? end_ : recording_;
-        agreement.steps.ready(number, ready, now_ns());
-        decide(agreement);
-      });
+  client.inbox = std::make_unique<RunInbox>(kRecordingBytes, client);
   boost::system::error_code gone;
   const std::string path = agent_path(options_.cache, joined.environment);
   report("load", 0.1, "Waiting for training steps");
   asio::write(client.socket, asio::buffer(protocol::encode_message(protocol::join_message(path, spec))), gone);
+}
+
+void Job::ready(int number, const protocol::ReadyToRecord& ready) {
+  Agreement& agreement = ready.ends ? end_ : recording_;
+  agreement.steps.ready(number, ready, now_ns());
+  decide(agreement);
 }
 
 void Job::decide(Agreement& agreement) {

@@ -85,8 +85,10 @@ class Job {
  private:
   using Socket = boost::asio::local::stream_protocol::socket;
   /// A process that has connected.
-  struct Client {
-    explicit Client(Socket connected) : socket(std::move(connected)) {}
+  struct Client final : RunInboxListener {
+    Client(Job& owner, Socket connected) : job(owner), socket(std::move(connected)) {}
+    void on_ready_to_record(const protocol::ReadyToRecord& ready) override { job.ready(number, ready); }
+    Job& job;
     Socket socket;
     protocol::FrameDecoder frames;  ///< until it has joined
     std::optional<protocol::Joined> joined;
@@ -117,6 +119,7 @@ class Job {
     boost::asio::steady_timer timer;
   };
   /// Sends the ranks which steps they record, or with which one they end, once that can be decided.
+  void ready(int number, const protocol::ReadyToRecord& ready);
   void decide(Agreement& agreement);
   bool is_recorded(const protocol::Joined& joined) const;
   void refuse(Client& client, protocol::Failure failure);

@@ -42,14 +42,12 @@ Run::Channel::Channel(asio::io_context& loop, Descriptor socket_end, Descriptor 
   output->start();
 }
 
-Run::Run(asio::io_context& loop, int id, RunRequest request, Handlers handlers)
+Run::Run(asio::io_context& loop, int id, RunRequest request, RunOwner& owner)
     : loop_(loop),
       id_(id),
       request_(std::move(request)),
-      handlers_(std::move(handlers)),
-      inbox_(
-          request_.limits.recording_bytes, [this](const protocol::Progress& progress) { report(progress); },
-          [this](const protocol::SizesAsked& asked) { choose_sizes(asked); }),
+      owner_(owner),
+      inbox_(request_.limits.recording_bytes, *this),
       limit_timer_(loop),
       kill_timer_(loop),
       watch_timer_(loop),
@@ -250,12 +248,11 @@ void Run::expect_answer(milliseconds patience) {
 }
 
 void Run::report_parent_lost(const std::string& message) const {
-  const auto lost = handlers_.parent_lost;  // it may go with us
-  lost(protocol::failure_of(FailureKind::kWorkerDied, "", message));
+  owner_.on_parent_lost(protocol::failure_of(FailureKind::kWorkerDied, "", message));
 }
 
 /// The runner waits for the answer, and goes on without one when it cannot be written.
-void Run::choose_sizes(const protocol::SizesAsked& asked) {
+void Run::on_sizes_asked(const protocol::SizesAsked& asked) {
   if (!request_.chooser.choose) {
     answer_choice({});
     return;
@@ -342,8 +339,7 @@ void Run::finish(Outcome outcome) {
   std::string output = channel_ == nullptr ? "" : channel_->output->tail();
   take_stack_dump(output);  // nothing that the user's code wrote
   process_ = 0;
-  const auto finished = handlers_.finished;  // it goes with us
-  finished({std::move(outcome), std::move(output), std::move(environment_)});
+  owner_.on_run_finished({std::move(outcome), std::move(output), std::move(environment_)});
 }
 
 }  // namespace ridgeline::worker

@@ -57,6 +57,7 @@ struct Chooser {
 };
 
 using Event = std::variant<protocol::Progress, Finished>;
+using EventHandler = std::function<void(Event)>;
 
 struct RunLimits {
   std::chrono::milliseconds time{std::chrono::minutes(10)};
@@ -71,25 +72,27 @@ struct RunLimits {
 struct RunRequest {
   std::optional<protocol::RunSpec> spec;  ///< absent: only warm up
   RunLimits limits;
-  std::function<void(Event)> handler;
+  EventHandler handler;
   Chooser chooser;  ///< without `choose`, only what the runner chooses itself is timed
+};
+
+/// Who holds a run. Each of these calls may destroy the run.
+class RunOwner {
+ public:
+  virtual ~RunOwner() = default;
+  /// The parent has said nothing for as long as RunLimits allow, or is gone when it is asked to fork.
+  virtual void on_parent_lost(const protocol::Failure& why) = 0;
+  /// The last call; it may come from within any member function of the run.
+  virtual void on_run_finished(Finished finished) = 0;
 };
 
 /// From the request to Finished. Lives on the loop; destroying it kills the process. The first failure stands, unless
 /// the user cancels; it is reported when the process is gone.
-class Run {
+class Run final : private RunInboxListener {
  public:
-  struct Handlers {
-    /// The parent has said nothing for as long as RunLimits allow, or is gone when it is asked to fork. May destroy the
-    /// run.
-    std::function<void(const protocol::Failure& why)> parent_lost;
-    /// The last call; it may come from within any member function, and may destroy the run.
-    std::function<void(Finished)> finished;
-  };
-
   /// The time limit begins. `id` is its number in what the parent reports.
-  Run(boost::asio::io_context& loop, int id, RunRequest request, Handlers handlers);
-  ~Run();
+  Run(boost::asio::io_context& loop, int id, RunRequest request, RunOwner& owner);
+  ~Run() override;
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
@@ -115,7 +118,7 @@ class Run {
   void cancel();
 
   int id() const { return id_; }
-  const std::function<void(Event)>& handler() const { return request_.handler; }
+  const EventHandler& handler() const { return request_.handler; }
   bool was_forked() const { return channel_ != nullptr; }
   /// Its end was not seen: the process may be stuck in the kernel.
   bool is_abandoned() const { return abandoned_; }
@@ -143,6 +146,8 @@ class Run {
     base::Lifetime lifetime;
   };
 
+  void on_progress(const protocol::Progress& progress) override { report(progress); }
+  void on_sizes_asked(const protocol::SizesAsked& asked) override;
   void fail(protocol::FailureKind kind, std::string message) {
     fail(protocol::failure_of(kind, "", std::move(message)));
   }
@@ -153,7 +158,6 @@ class Run {
   void expect_answer(std::chrono::milliseconds patience);
   void report_parent_lost(const std::string& message) const;
   void watch_process();
-  void choose_sizes(const protocol::SizesAsked& asked);
   void answer_choice(const std::vector<int>& sizes);
   void finish_when_over();
   void finish_early(protocol::Failure failure);
@@ -163,7 +167,7 @@ class Run {
   boost::asio::io_context& loop_;
   int id_;
   RunRequest request_;
-  Handlers handlers_;
+  RunOwner& owner_;
   RunInbox inbox_;
   std::variant<Idle, Forking, Alive, Ending, Ended> state_;
   pid_t process_ = 0;                 ///< 0: not reported yet; when it has ended, its group may have something left

@@ -50,11 +50,6 @@ protocol::Failure channel_broken(const std::string& what) {
                            "(os.closerange, os.dup2).");
 }
 
-RunInbox::RunInbox(std::uint64_t recording_bytes, std::function<void(const protocol::Progress&)> progress,
-                   std::function<void(const protocol::SizesAsked&)> choose,
-                   std::function<void(const protocol::ReadyToRecord&)> ready)
-    : limit_(recording_bytes), progress_(std::move(progress)), choose_(std::move(choose)), ready_(std::move(ready)) {}
-
 std::optional<protocol::Failure> RunInbox::feed(std::string_view bytes) {
   if (closed_ || runner_failure_.has_value()) {
     return std::nullopt;
@@ -117,7 +112,7 @@ std::optional<protocol::Failure> RunInbox::take(const protocol::Frame& frame) {
 
 std::optional<protocol::Failure> RunInbox::take_message(protocol::WorkerMessage message) {
   if (const auto* step = std::get_if<protocol::Progress>(&message)) {
-    progress_(*step);
+    listener_.on_progress(*step);
   } else if (auto* announced = std::get_if<protocol::RecordingAnnounced>(&message)) {
     return announce(std::move(*announced));
   } else if (auto* warmed = std::get_if<protocol::Warmed>(&message)) {
@@ -128,9 +123,9 @@ std::optional<protocol::Failure> RunInbox::take_message(protocol::WorkerMessage 
     if (++asked_ > kMostAsked) {
       return inbox_failure(protocol::FailureKind::kWorkerProtocol, "The worker asked for batch sizes too often.");
     }
-    choose_(*asked);
+    listener_.on_sizes_asked(*asked);
   } else if (const auto* ready = std::get_if<protocol::ReadyToRecord>(&message)) {
-    ready_(*ready);
+    listener_.on_ready_to_record(*ready);
   } else if (auto* communication = std::get_if<protocol::CommunicationTrace>(&message)) {
     communication_ = std::move(*communication);
   } else if (auto* listed = std::get_if<protocol::StepListed>(&message)) {

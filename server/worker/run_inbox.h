@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,15 +54,20 @@ inline constexpr std::size_t kMaxTimes = std::size_t{1} << 22U;
 /// Batch sizes of a run.
 inline constexpr std::size_t kMaxBatches = 256;
 
+/// What an inbox notifies of, from within feed().
+class RunInboxListener {
+ public:
+  virtual ~RunInboxListener() = default;
+  virtual void on_progress(const protocol::Progress& /*progress*/) {}
+  virtual void on_sizes_asked(const protocol::SizesAsked& /*asked*/) {}
+  virtual void on_ready_to_record(const protocol::ReadyToRecord& /*ready*/) {}
+};
+
 /// Fed by one thread with the channel's bytes as they come. Untrusted: user code can write to the channel.
 class RunInbox {
  public:
-  /// `recording_bytes` bounds the sum of all recordings. `progress`, `choose` and `ready` are called from within
-  /// feed().
-  RunInbox(
-      std::uint64_t recording_bytes, std::function<void(const protocol::Progress&)> progress,
-      std::function<void(const protocol::SizesAsked&)> choose,
-      std::function<void(const protocol::ReadyToRecord&)> ready = [](const protocol::ReadyToRecord&) {});
+  /// `recording_bytes` bounds the sum of all recordings. The listener must outlive the inbox.
+  RunInbox(std::uint64_t recording_bytes, RunInboxListener& listener) : limit_(recording_bytes), listener_(listener) {}
 
   /// Why the run must end at once (kinds `channel-broken`, `recording-too-large` and `worker-protocol`, without a
   /// stage), or nothing. After that, and after the runner has reported a failure, the rest of the channel is ignored.
@@ -98,9 +102,7 @@ class RunInbox {
   MeasuredBatch* find(int batch_size);
 
   std::uint64_t limit_;
-  std::function<void(const protocol::Progress&)> progress_;
-  std::function<void(const protocol::SizesAsked&)> choose_;
-  std::function<void(const protocol::ReadyToRecord&)> ready_;
+  RunInboxListener& listener_;
   int asked_ = 0;  ///< how often
   protocol::FrameDecoder frames_;
   bool closed_ = false;

@@ -30,12 +30,12 @@ constexpr int kControl = 3;
 }  // namespace
 
 WarmParent::WarmParent(asio::io_context& loop, Reaper& reaper, WorkerOptions options, std::string sources,
-                       std::function<void(const ParentEvent&)> handler)
+                       ParentListener& listener)
     : loop_(loop),
       reaper_(reaper),
       options_(std::move(options)),
       sources_(std::move(sources)),
-      handler_(std::move(handler)),
+      listener_(listener),
       builder_(reaper) {}
 
 WarmParent::~WarmParent() {
@@ -49,16 +49,16 @@ WarmParent::~WarmParent() {
   }
 }
 
-base::Result<std::unique_ptr<WarmParent>, protocol::Failure> WarmParent::start(
-    asio::io_context& loop, Reaper& reaper, const WorkerOptions& options,
-    std::function<void(const ParentEvent&)> handler) {
+base::Result<std::unique_ptr<WarmParent>, protocol::Failure> WarmParent::start(asio::io_context& loop, Reaper& reaper,
+                                                                               const WorkerOptions& options,
+                                                                               ParentListener& listener) {
   base::Result<std::string> sources = unpack_sources(options.cache);
   if (!sources) {
     return protocol::failure_of(
         FailureKind::kCache, "start",
         sources.error().message() + ". Make room there, or set RIDGELINE_CACHE to a folder on another disk.");
   }
-  std::unique_ptr<WarmParent> parent(new WarmParent(loop, reaper, options, std::move(*sources), std::move(handler)));
+  std::unique_ptr<WarmParent> parent(new WarmParent(loop, reaper, options, std::move(*sources), listener));
   if (const auto started = parent->spawn_interpreter(); !started) {
     return started.error();
   }
@@ -119,8 +119,7 @@ void WarmParent::close() {
 }
 
 void WarmParent::emit(const ParentEvent& event) const {
-  const auto handler = handler_;  // which may destroy us
-  handler(event);
+  listener_.on_parent_event(event);  // which may destroy us
 }
 
 /// The last thing that a member function does.

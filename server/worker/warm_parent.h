@@ -5,7 +5,6 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,16 +39,23 @@ struct ParentEnded {
 using ParentEvent = std::variant<protocol::Progress, protocol::WorkerEnvironment, Warm, protocol::Started,
                                  protocol::Exited, ParentEnded>;
 
+class ParentListener {
+ public:
+  virtual ~ParentListener() = default;
+  /// May destroy the parent, unless the event is Progress or the environment.
+  virtual void on_parent_event(const ParentEvent& event) = 0;
+};
+
 /// One interpreter from its start to its end; another one is another WarmParent. Lives on the loop; no call blocks.
 /// Destroying it kills the process.
 class WarmParent {
  public:
-  /// Starts the interpreter, which then imports torch; the agent is built first if the cache has none. `handler` gets
-  /// the events, none of them from within this call. It may destroy the parent, unless the event is Progress or the
-  /// environment.
-  static base::Result<std::unique_ptr<WarmParent>, protocol::Failure> start(
-      boost::asio::io_context& loop, Reaper& reaper, const WorkerOptions& options,
-      std::function<void(const ParentEvent&)> handler);
+  /// Starts the interpreter, which then imports torch; the agent is built first if the cache has none. The
+  /// listener, which outlives the parent, gets the events, none of them from within this call.
+  static base::Result<std::unique_ptr<WarmParent>, protocol::Failure> start(boost::asio::io_context& loop,
+                                                                            Reaper& reaper,
+                                                                            const WorkerOptions& options,
+                                                                            ParentListener& listener);
   ~WarmParent();
   WarmParent(const WarmParent&) = delete;
   WarmParent& operator=(const WarmParent&) = delete;
@@ -77,7 +83,7 @@ class WarmParent {
   struct Loading {};   ///< the agent
 
   WarmParent(boost::asio::io_context& loop, Reaper& reaper, WorkerOptions options, std::string sources,
-             std::function<void(const ParentEvent&)> handler);
+             ParentListener& listener);
   base::Result<void, protocol::Failure> spawn_interpreter();
   void read();
   void read_rest();
@@ -97,7 +103,7 @@ class WarmParent {
   Reaper& reaper_;
   WorkerOptions options_;
   std::string sources_;  ///< of the runner and the agent, unpacked
-  std::function<void(const ParentEvent&)> handler_;
+  ParentListener& listener_;
   std::variant<Starting, Building, Loading, Warm> state_;
   AgentBuilder builder_;
   pid_t process_ = 0;

@@ -19,13 +19,11 @@ Worker::~Worker() {
   }
 }
 
-void Worker::run(protocol::RunSpec spec, RunLimits limits, std::function<void(Event)> handler, Chooser chooser) {
+void Worker::run(protocol::RunSpec spec, RunLimits limits, EventHandler handler, Chooser chooser) {
   begin({std::move(spec), limits, std::move(handler), std::move(chooser)});
 }
 
-void Worker::warm_up(RunLimits limits, std::function<void(Event)> handler) {
-  begin({std::nullopt, limits, std::move(handler), {}});
-}
+void Worker::warm_up(RunLimits limits, EventHandler handler) { begin({std::nullopt, limits, std::move(handler), {}}); }
 
 void Worker::cancel() {
   if (run_) {
@@ -34,10 +32,8 @@ void Worker::cancel() {
 }
 
 void Worker::begin(RunRequest request) {
-  run_ =
-      std::make_unique<Run>(loop_, ++runs_, std::move(request),
-                            Run::Handlers{.parent_lost = [this](const protocol::Failure& why) { replace_parent(why); },
-                                          .finished = [this](Finished finished) { finish(std::move(finished)); }});
+  RunOwner& owner = *this;
+  run_ = std::make_unique<Run>(loop_, ++runs_, std::move(request), owner);
   if (parent_ && parent_->owes_answer()) {
     parent_.reset();  // it would not answer this one either
   }
@@ -55,8 +51,7 @@ void Worker::begin(RunRequest request) {
 
 void Worker::start_parent() {
   run_->report({"start", 0, "Starting " + options_.interpreter});
-  auto started =
-      WarmParent::start(loop_, reaper_, options_, [this](const ParentEvent& event) { on_parent_event(event); });
+  auto started = WarmParent::start(loop_, reaper_, options_, *this);
   if (!started) {
     run_->fail(started.error());
     return;
@@ -108,7 +103,7 @@ void Worker::replace_parent(const protocol::Failure& why) {
   }
 }
 
-void Worker::finish(Finished finished) {
+void Worker::on_run_finished(Finished finished) {
   const std::unique_ptr<Run> run = std::move(run_);
   if (parent_ && run->is_abandoned()) {
     parent_->give_up(run->id());

@@ -4,7 +4,6 @@
 #include <sys/types.h>
 
 #include <boost/asio/io_context.hpp>
-#include <functional>
 #include <memory>
 #include <optional>
 
@@ -17,19 +16,19 @@ namespace ridgeline::worker {
 /// One warm parent and at most one run at a time. Lives on the loop; no call blocks. Whatever the interpreter or the
 /// user's code does (crash, hang, send garbage, vanish), every run ends with exactly one Finished. Destroying it ends
 /// every process it made.
-class Worker {
+class Worker final : private RunOwner, private ParentListener {
  public:
   Worker(boost::asio::io_context& loop, Reaper& reaper, WorkerOptions options);
-  ~Worker();
+  ~Worker() override;
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
   /// Starts a run; starts the interpreter and builds the agent first where that is still to be done. `handler` gets
   /// progress and then one Finished. Without `choose`, only what the runner chooses itself is timed. Call only while no
   /// run is going on.
-  void run(protocol::RunSpec spec, RunLimits limits, std::function<void(Event)> handler, Chooser chooser = {});
+  void run(protocol::RunSpec spec, RunLimits limits, EventHandler handler, Chooser chooser = {});
   /// Does all that comes before a run, and runs nothing of the user's. Finished holds Warm, or what went wrong.
-  void warm_up(RunLimits limits, std::function<void(Event)> handler);
+  void warm_up(RunLimits limits, EventHandler handler);
   /// Ends the run: SIGTERM to its process group at once, SIGKILL after 100 ms. Finished follows within 200 ms, as a
   /// Failure of kind "cancelled". The warm parent survives a cancelled run. Nothing happens when there is no run.
   void cancel();
@@ -39,10 +38,11 @@ class Worker {
  private:
   void begin(RunRequest request);
   void start_parent();
-  void on_parent_event(const ParentEvent& event);
+  void on_parent_event(const ParentEvent& event) override;
   void on_parent_ended(const ParentEnded& end);
+  void on_parent_lost(const protocol::Failure& why) override { replace_parent(why); }
   void replace_parent(const protocol::Failure& why);
-  void finish(Finished finished);
+  void on_run_finished(Finished finished) override;
 
   boost::asio::io_context& loop_;
   Reaper& reaper_;

@@ -287,28 +287,37 @@ class Predictor {
     return at(analysis::Measured{slow.middle, slow.low, slow.high}, bound);
   }
 
+  class Costs final : public PipelineCosts {
+   public:
+    explicit Costs(const Predictor& predictor) : predictor_(predictor) {}
+    double scale(Bound bound) const override { return predictor_.scale(bound) / predictor_.slow_at(bound); }
+    double slow_down(Bound bound) const override { return predictor_.slow_at(bound); }
+    PipelineTransfer transfer(double bytes, Bound bound) const override {
+      const Communication cost = predictor_.cost_of(predictor_.times_.step(bytes), bound);
+      return {cost.ns, cost.processor_ns};
+    }
+
+   private:
+    const Predictor& predictor_;
+  };
+
   /// In both orders.
   std::optional<base::Error> add_pipelines(const PipelineRequest& request, JobPrediction& job) const {
     if (cluster_.ranks() > kMostStages) {
       return base::error("a pipeline of " + std::to_string(cluster_.ranks()) + " stages: at most " +
                          std::to_string(kMostStages) + " are predicted");
     }
-    const auto transfer = [this](double bytes, Bound bound) {
-      const Communication cost = cost_of(times_.step(bytes), bound);
-      return PipelineTransfer{cost.ns, cost.processor_ns};
-    };
+    const Costs costs(*this);
     for (const bool forward_first : {false, true}) {
       auto pipeline = predict_pipeline({.graph = process_.graph,
                                         .replica = process_.replica,
+                                        .costs = costs,
                                         .on_host = process_.on_host,
                                         .micro_batches = request.micro_batches,
                                         .forward_first = forward_first,
                                         .batch_size = process_.batch_size,
                                         .alone_ms = process_.step_ms.value,
-                                        .machine_of_stage = machine_of_rank(cluster_),
-                                        .scale = [this](Bound bound) { return scale(bound) / slow_at(bound); },
-                                        .slow_down = [this](Bound bound) { return slow_at(bound); },
-                                        .transfer = transfer});
+                                        .machine_of_stage = machine_of_rank(cluster_)});
       if (!pipeline) {
         return pipeline.error();
       }

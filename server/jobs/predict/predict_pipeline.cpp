@@ -22,7 +22,7 @@ std::vector<StageTimes> times_of(const PipelineProcess& process, const StepParts
   for (const PipelineStage& stage : stages) {
     weights += static_cast<double>(stage.weight_bytes);
   }
-  const double scale = process.scale(bound);
+  const double scale = process.costs.scale(bound);
   const double accumulate = bound == Bound::kFast ? 0 : process.replica.accumulate_ns.value_or(0);
   std::vector<StageTimes> times;
   for (std::size_t i = 0; i < stages.size(); ++i) {
@@ -38,7 +38,7 @@ std::vector<StageTimes> times_of(const PipelineProcess& process, const StepParts
     if (stage.output_bytes == 0) {
       continue;
     }
-    const PipelineTransfer transfer = process.transfer(static_cast<double>(stage.output_bytes), bound);
+    const PipelineTransfer transfer = process.costs.transfer(static_cast<double>(stage.output_bytes), bound);
     one.transfer_ns = transfer.ns;
     one.sending_ns = bound == Bound::kSlow ? transfer.ns : transfer.processor_ns;
   }
@@ -54,7 +54,7 @@ base::Result<Run> run(const PipelineProcess& process, const std::vector<StageTim
   const step::Graph graph = pipeline_step(
       stages, {.micro_batches = process.micro_batches,
                .order = process.forward_first ? PipelineOrder::kAllForwardFirst : PipelineOrder::kOneForwardOneBackward,
-               .slow_down = process.slow_down(bound),
+               .slow_down = process.costs.slow_down(bound),
                .receiver_asks = process.on_host && bound == Bound::kSlow});
   const auto schedule = step::simulate(graph);
   if (!schedule) {
@@ -72,7 +72,7 @@ base::Result<Run> run(const PipelineProcess& process, const std::vector<StageTim
 
 std::vector<analysis::PredictedStage> described(const PipelineProcess& process,
                                                 const std::vector<PipelineStage>& stages) {
-  const double ms = process.scale(Bound::kMiddle) / kPerMs;
+  const double ms = process.costs.scale(Bound::kMiddle) / kPerMs;
   std::vector<analysis::PredictedStage> all;
   for (const PipelineStage& stage : stages) {
     all.push_back({process.replica.chain[stage.first].path, process.replica.chain[stage.last].path,

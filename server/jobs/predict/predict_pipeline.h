@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "analysis/values/job_prediction.h"
@@ -22,18 +21,28 @@ struct PipelineTransfer {
   double processor_ns = 0;
 };
 
+/// What the graph's times become on the machines of the pipeline.
+class PipelineCosts {
+ public:
+  virtual ~PipelineCosts() = default;
+  /// Of the graph's times, of a rank alone.
+  virtual double scale(Bound bound) const = 0;
+  /// While all ranks of a machine compute.
+  virtual double slow_down(Bound bound) const = 0;
+  /// Of a stage's output.
+  virtual PipelineTransfer transfer(double bytes, Bound bound) const = 0;
+};
+
 struct PipelineProcess {
   const step::Graph& graph;
   const protocol::Replica& replica;
+  const PipelineCosts& costs;
   bool on_host = true;
   int micro_batches = 1;
   bool forward_first = false;
-  int batch_size = 0;                                               ///< of a micro-batch
-  double alone_ms = 0;                                              ///< the step of one process
-  std::vector<std::size_t> machine_of_stage{};                      ///< one for each stage
-  std::function<double(Bound)> scale{};                             ///< of the graph's times, of a rank alone
-  std::function<double(Bound)> slow_down{};                         ///< while all ranks of a machine compute
-  std::function<PipelineTransfer(double bytes, Bound)> transfer{};  ///< of a stage's output
+  int batch_size = 0;                           ///< of a micro-batch
+  double alone_ms = 0;                          ///< the step of one process
+  std::vector<std::size_t> machine_of_stage{};  ///< one for each stage
 };
 
 /// Each stage has the modules of balanced_stages(). The optimizer takes the stage's share of the weights; at the slow

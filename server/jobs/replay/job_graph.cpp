@@ -321,10 +321,8 @@ class Joiner {
         after[message.to].clear();
       }
       for (const Message& message : round) {
-        const int from = job_.parts[message.from].ranks.front();
-        const int to = job_.parts[message.to].ranks.front();
-        const Link link = network_.between(from, to);
-        const auto resource = link_between(network_.machine_of(from), network_.machine_of(to));
+        const Link& link = network_.slowest;
+        const auto resource = link_between(machine_of(message.from), machine_of(message.to));
         if (!resource.has_value()) {
           return false;
         }
@@ -346,6 +344,8 @@ class Joiner {
     }
     return true;
   }
+
+  int machine_of(std::size_t part) const { return job_.parts[part].ranks.front() / network_.ranks_of_machine; }
 
   std::optional<std::uint16_t> link_between(int from, int to) {
     const auto known = links_.find({from, to});

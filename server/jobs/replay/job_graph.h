@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,9 +54,8 @@ struct EqualRanks {
 
 struct Network {
   Algorithm algorithm = Algorithm::kRing;
-  Link slowest{};                         ///< of those that a ring or tree over all ranks uses
-  std::function<Link(int, int)> between;  ///< two ranks; only asked when messages are expanded
-  std::function<int(int)> machine_of;     ///< a rank: messages between the same two machines share a link
+  Link slowest{};            ///< of those that a ring or tree over all ranks uses
+  int ranks_of_machine = 1;  ///< messages between the same two machines share a link, which is like the slowest
 };
 
 enum class Joining : std::uint8_t {

@@ -245,7 +245,7 @@ void Session::ask(protocol::MessageType type, const std::string& text, const std
           });
 }
 
-void Session::guarded(std::string_view what, const std::function<void()>& body) {
+void Session::guarded(std::string_view what, base::FunctionRef<void()> body) {
   try {
     body();
   } catch (const std::exception& problem) {
@@ -253,7 +253,7 @@ void Session::guarded(std::string_view what, const std::function<void()>& body) 
   }
 }
 
-void Session::notify_listener(std::string_view what, const std::function<void(SessionListener&)>& body) {
+void Session::notify_listener(std::string_view what, base::FunctionRef<void(SessionListener&)> body) {
   if (service_.listener != nullptr) {
     guarded(what, [&] { body(*service_.listener); });
   }

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "lsp/session/cancel.h"
 #include "lsp/session/documents.h"
 #include "lsp/session/method_table.h"
@@ -111,8 +112,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void send(const protocol::Message& message);
   void send_answer(const std::optional<protocol::RequestId>& id, Outcome outcome);
   /// Runs a callback; an exception that it throws is logged.
-  void guarded(std::string_view what, const std::function<void()>& body);
-  void notify_listener(std::string_view what, const std::function<void(SessionListener&)>& body);
+  void guarded(std::string_view what, base::FunctionRef<void()> body);
+  void notify_listener(std::string_view what, base::FunctionRef<void(SessionListener&)> body);
 
   // dispatch.cpp: requests and their answers
   void handle(protocol::Request request);

@@ -263,7 +263,7 @@ void measure_peaks(Device& device, Measurement& measurement) {
 }  // namespace
 
 Measured measure_processor(const MeasureRequest& request, const Processor& processor,
-                           const std::function<void(const std::string&)>& note) {
+                           base::FunctionRef<void(const std::string&)> note) {
   Measurement measurement(processor.cores, request.each);
   Device device;
   device.name = request.name;

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <string>
 
+#include "base/function_ref.h"
 #include "operations/device/device.h"
 #include "operations/microbenchmarks/processor.h"
 
@@ -26,6 +26,6 @@ struct MeasureRequest {
 /// other processes disturb it little. Starts threads, and pins them to cores; takes about 25 times `each`.
 /// `note`: called before each benchmark with what it measures.
 Measured measure_processor(const MeasureRequest& request, const Processor& processor,
-                           const std::function<void(const std::string&)>& note);
+                           base::FunctionRef<void(const std::string&)> note);
 
 }  // namespace ridgeline::operations

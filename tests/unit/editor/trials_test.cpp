@@ -25,27 +25,32 @@ constexpr const char* kEntryPath = "/project/entry.py";
 const Trials::Document kDocument{1, "file:///project/entry.py", kEntryPath};
 
 /// Owns trials, with a clock that moves only when it is set, and records the calls of the ports.
-struct World {
-  Trials::Clock::time_point now{};
+struct World final : Trials::Ports {
+  Trials::Clock::time_point time{};
   std::optional<Trials::Clock::time_point> alarm;
   TrialDecision decision{Kind::kTry, 96, "", "profile"};
   std::vector<std::string> calls;
-  Trials trials{{[this] { return now; }, [this](auto at) { alarm = at; },
-                 [this](const auto&, const auto& decided) {
-                   decision.start = [this] { calls.push_back("start " + std::to_string(decision.batch_size)); };
-                   decided(decision);
-                 },
-                 [this](const auto&) { calls.emplace_back("cancel"); },
-                 [this](const auto&, int, const std::string& why) { calls.push_back("explain " + why); }}};
+  Trials trials{*this};
 
-  void pass(milliseconds time) {
-    const auto end = now + time;
+  Trials::Clock::time_point now() const override { return time; }
+  void wake_at(Trials::Clock::time_point at) override { alarm = at; }
+  void decide(const Trials::Document& /*document*/, std::function<void(TrialDecision)> decided) override {
+    decision.start = [this] { calls.push_back("start " + std::to_string(decision.batch_size)); };
+    decided(decision);
+  }
+  void cancel(const std::string& /*path*/) override { calls.emplace_back("cancel"); }
+  void explain(const std::string& /*path*/, int /*batch_size*/, const std::string& why) override {
+    calls.push_back("explain " + why);
+  }
+
+  void pass(milliseconds duration) {
+    const auto end = time + duration;
     while (alarm.has_value() && *alarm <= end) {
-      now = std::max(now, *alarm);
+      time = std::max(time, *alarm);
       alarm.reset();
       trials.wake();
     }
-    now = end;
+    time = end;
   }
   std::vector<std::string> take() { return std::exchange(calls, {}); }
 };

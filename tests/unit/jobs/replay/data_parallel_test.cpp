@@ -56,7 +56,7 @@ std::int64_t iteration(const LocalStep& step, const BucketRule& rule, std::size_
   std::iota(ranks.begin(), ranks.end(), 0);
   const auto one = data_parallel(step.graph, ranks, step.gradients, step.waits, rule);
   EXPECT_TRUE(one);
-  const auto job = join({*one}, {.slowest = kEthernet, .between = {}, .machine_of = {}}, Joining::kWhole);
+  const auto job = join({*one}, {.slowest = kEthernet}, Joining::kWhole);
   EXPECT_TRUE(job);
   const auto schedule = step::simulate(job->graph);
   EXPECT_TRUE(schedule);

@@ -20,10 +20,7 @@ using ::testing::HasSubstr;
 constexpr Link kLink{20'000, 1.25};
 
 Network network(Algorithm algorithm, int ranks_of_machine = 1) {
-  return {.algorithm = algorithm,
-          .slowest = kLink,
-          .between = [](int, int) { return kLink; },
-          .machine_of = [=](int rank) { return rank / ranks_of_machine; }};
+  return {.algorithm = algorithm, .slowest = kLink, .ranks_of_machine = ranks_of_machine};
 }
 
 /// Backward of layers of given times on a thread, each followed by the all-reduce of its gradient on a link of its own

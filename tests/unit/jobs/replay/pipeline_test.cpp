@@ -181,17 +181,23 @@ TEST(PipelineStep, KeepsItsBoundsForRandomStages) {
   }
 }
 
+/// Machines as fast as the one that was recorded, and a link of 100 bytes/ns.
+class SameMachines final : public PipelineCosts {
+ public:
+  double scale(Bound /*bound*/) const override { return 1; }
+  double slow_down(Bound /*bound*/) const override { return 1; }
+  PipelineTransfer transfer(double bytes, Bound bound) const override {
+    return {bound == Bound::kFast ? 0 : bytes / 100, 0};
+  }
+};
+
 TEST(PredictPipeline, IsBetweenItsEnds) {
+  const SameMachines costs;
   const step::Graph graph = three_modules();
   const protocol::Replica replica = replica_of_three();
-  PipelineProcess process{.graph = graph, .replica = replica, .micro_batches = 4, .batch_size = 8};
+  PipelineProcess process{.graph = graph, .replica = replica, .costs = costs, .micro_batches = 4, .batch_size = 8};
   process.alone_ms = 198e-6;
   process.machine_of_stage = {0, 0};
-  process.slow_down = [](Bound) { return 1.0; };
-  process.scale = [](Bound) { return 1.0; };
-  process.transfer = [](double bytes, Bound bound) {
-    return PipelineTransfer{bound == Bound::kFast ? 0 : bytes / 100, 0};
-  };
   const auto pipeline = predict_pipeline(process);
   ASSERT_TRUE(pipeline);
   // Stage 0 has a and b, 30 and 60, and half of the optimizer, rounded to 4; stage 1 c and the loss, 31 and 62. A
