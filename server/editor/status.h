@@ -1,4 +1,4 @@
-// ridgeline/status: what a user who wonders would like to know.
+// ridgeline/status: the machine and the queue of profiles, the entries that are known, and what a profile would run.
 #pragma once
 
 #include <string>

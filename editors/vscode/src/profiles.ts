@@ -34,7 +34,7 @@ export class Profiles implements vscode.Disposable {
   private latest = 0;
 
   constructor(private readonly daemon: Daemon) {
-    daemon.listen('ridgeline/profileChanged', (changed) => this.changed(changed));
+    daemon.listen('ridgeline/profileChanged', (change) => this.update(change));
     daemon.onState((state) => {
       if (state === 'running') return void this.start();
       this.known.clear(); // a restarted daemon sends its profiles again
@@ -126,10 +126,10 @@ export class Profiles implements vscode.Disposable {
     this.answeredEmitter.dispose();
   }
 
-  private changed(changed: Changed): void {
-    const uri = vscode.Uri.parse(changed.uri);
-    this.known.set(uri.toString(), changed);
-    if (!changed.profiling) this.progress = null;
+  private update(change: Changed): void {
+    const uri = vscode.Uri.parse(change.uri);
+    this.known.set(uri.toString(), change);
+    if (!change.profiling) this.progress = null;
     if (this.entry === undefined) this.select(uri);
     if (uri.toString() === this.entry?.toString()) void this.reload();
     else this.emitter.fire();

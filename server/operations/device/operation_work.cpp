@@ -277,14 +277,14 @@ double result_bytes(const OperationCall& call, const TensorShape* first) {
   return first == nullptr ? 4 : dtype_bytes(first->dtype);
 }
 
-struct Moved {
+struct Traffic {
   double elements = 0;  ///< that are worked on
-  double read = 0;
+  double read = 0;      ///< bytes
   double written = 0;
 };
 
-Moved moved_by_lists(const Operator& operation, const OperationCall& call,
-                     const std::vector<const TensorShape*>& tensors) {
+Traffic traffic_of_lists(const Operator& operation, const OperationCall& call,
+                         const std::vector<const TensorShape*>& tensors) {
   const double first = elements_of(call.argument(0));
   double written = first;
   for (std::size_t i = 2; operation.result == Result::kAllLists && i < call.arguments.size(); ++i) {
@@ -294,7 +294,7 @@ Moved moved_by_lists(const Operator& operation, const OperationCall& call,
 }
 
 /// Embeddings and index_select: the table is read as far as it is written.
-Moved moved_by_gather(const OperationCall& call) {
+Traffic traffic_of_gather(const OperationCall& call) {
   const TensorShape* table = call.argument(0).tensor();
   const TensorShape* indices = nullptr;
   for (const std::size_t at : {std::size_t{1}, std::size_t{2}}) {
@@ -309,7 +309,7 @@ Moved moved_by_gather(const OperationCall& call) {
 }
 
 /// avg_pool2d and max_pool2d_with_indices, which also writes an index of 8 bytes for each element.
-Moved moved_by_pooling(const Operator& operation, const OperationCall& call) {
+Traffic traffic_of_pooling(const Operator& operation, const OperationCall& call) {
   const TensorShape* input = call.argument(0).tensor();
   const std::vector<std::int64_t> kernel = call.argument(1).numbers();
   if (input == nullptr || input->sizes.size() < 2 || kernel.empty()) {
@@ -333,7 +333,8 @@ Moved moved_by_pooling(const Operator& operation, const OperationCall& call) {
   return {output * window, input->bytes(), output * (dtype_bytes(input->dtype) + index)};
 }
 
-Moved moved_by(const Operator& operation, const OperationCall& call, const std::vector<const TensorShape*>& tensors) {
+Traffic traffic_of(const Operator& operation, const OperationCall& call,
+                   const std::vector<const TensorShape*>& tensors) {
   const TensorShape* first = tensors.empty() ? nullptr : tensors[0];
   const double size = result_bytes(call, first);
   const double read = bytes_of(tensors);
@@ -346,21 +347,22 @@ Moved moved_by(const Operator& operation, const OperationCall& call, const std::
     case Result::kSecond:
       return {most, read, tensors.size() < 2 ? 0 : tensors[1]->bytes()};
     case Result::kPicked:
-      return tensors.size() < 2 ? Moved{most, read, 0}
-                                : Moved{most, tensors[1]->elements() * size + tensors[1]->bytes(), 0};
+      return tensors.size() < 2 ? Traffic{most, read, 0}
+                                : Traffic{most, tensors[1]->elements() * size + tensors[1]->bytes(), 0};
     case Result::kSpread:
-      return tensors.size() < 2 ? Moved{most, read, 0} : Moved{most, read - tensors[1]->bytes(), tensors[1]->bytes()};
+      return tensors.size() < 2 ? Traffic{most, read, 0}
+                                : Traffic{most, read - tensors[1]->bytes(), tensors[1]->bytes()};
     case Result::kLists:
     case Result::kAllLists:
-      return moved_by_lists(operation, call, tensors);
+      return traffic_of_lists(operation, call, tensors);
     case Result::kSum:
       return {0, read, read};
     case Result::kGathered:
-      return moved_by_gather(call);
+      return traffic_of_gather(call);
     case Result::kOnly:
       return {0, 0, first == nullptr ? product_of(call.argument(0).numbers()) * size : first->bytes()};
     case Result::kPooled:
-      return moved_by_pooling(operation, call);
+      return traffic_of_pooling(operation, call);
     case Result::kReduced:
     case Result::kScattered:
     case Result::kNothing:
@@ -393,9 +395,9 @@ std::optional<OperationWork> work_of(const OperationCall& call) {
     return std::nullopt;
   }
   const std::vector<const TensorShape*> tensors = call.tensors();
-  const Moved moved = moved_by(*found, call, tensors);
-  return OperationWork{found->kind, tensors.empty() ? "" : tensors[0]->dtype, moved.elements * found->flops, moved.read,
-                       moved.written};
+  const Traffic traffic = traffic_of(*found, call, tensors);
+  return OperationWork{found->kind, tensors.empty() ? "" : tensors[0]->dtype, traffic.elements * found->flops,
+                       traffic.read, traffic.written};
 }
 
 std::optional<OperationWork> work_of(std::string_view key) {
