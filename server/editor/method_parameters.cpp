@@ -118,6 +118,11 @@ void from_json(const Json& json, WhatIfParams& params) {
   if (params.changes.empty() || params.changes.size() > protocol::kMaxChanges) {
     throw protocol::InvalidValue("changes: must be a list of 1 to " + std::to_string(protocol::kMaxChanges));
   }
+  params.search = optional_member<bool>(json, "search").value_or(false);
+  params.memory_bytes = optional_member<std::uint64_t>(json, "memoryBytes");
+  if (params.memory_bytes.has_value() && (*params.memory_bytes == 0 || !params.search)) {
+    throw protocol::InvalidValue("memoryBytes: must be more than 0, and needs search");
+  }
   params.params = json;
 }
 

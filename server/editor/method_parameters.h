@@ -1,6 +1,7 @@
 // Parameters of the methods. Reading them throws InvalidValue, which says what is wrong with which member.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -65,6 +66,8 @@ struct RunParams : DocumentParams {
 };
 struct WhatIfParams : DocumentParams {
   std::vector<protocol::ChangeRequest> changes;  ///< those that most often pay, where the request names none
+  bool search = false;                           ///< also for the best combination
+  std::optional<std::uint64_t> memory_bytes;     ///< of a search: rows whose predicted peak is above are left out
   protocol::Json params;                         ///< of the request; they may hold a progress token
 };
 struct TryParams : DocumentParams {

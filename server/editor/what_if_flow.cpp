@@ -202,42 +202,53 @@ base::Task<WhatIfFlow::Ready> WhatIfFlow::prepare(Workspace& workspace, std::str
   co_return asking;
 }
 
+app::PredictedStep WhatIfFlow::step_of(const Known& known) {
+  return {known.figures->made().what_if, app::no_times(known.figures->profile().environment), {}, kMeasureSeconds};
+}
+
+app::ShowFirst WhatIfFlow::show_rows(const Known& known, ShowPart show) {
+  if (!show) {
+    return {};
+  }
+  return [base = known.figures->made().what_if, show = std::move(show)](const analysis::ChangeAnswer& row) {
+    analysis::WhatIf part = base->answer;
+    part.changes = {row};
+    show(part);
+  };
+}
+
 base::Task<base::Result<void, app::RunFailure>> WhatIfFlow::predict(std::shared_ptr<Asking> asking,
                                                                     std::vector<ChangeRequest> changes, ShowPart show) {
-  Known& known = *asking->known;
-  const auto& base = known.figures->made().what_if;
-  const analysis::Environment& environment = known.figures->profile().environment;
-  app::PredictedStep step{base, app::no_times(environment), {}, kMeasureSeconds};
-  app::ShowFirst show_row;
-  if (show) {
-    show_row = [base, show = std::move(show)](const analysis::ChangeAnswer& row) {
-      analysis::WhatIf part = base->answer;
-      part.changes = {row};
-      show(part);
-    };
-  }
-  auto predicting = app::predict_changes(*asking, std::move(step), {changes}, std::move(show_row));
+  const Known& known = *asking->known;
+  auto predicting =
+      app::predict_changes(*asking, step_of(known), {std::move(changes)}, show_rows(known, std::move(show)));
   auto predicted = co_await std::move(predicting);
   if (!predicted) {
     co_return predicted.error();
   }
-  analysis::WhatIf& answer = predicted->answer;
-  const auto of_step = static_cast<std::ptrdiff_t>(base->answer.warnings.size());
+  auto remembering = remember(asking, std::move(predicted->answer), predicted->is_whole);
+  co_await std::move(remembering);
+  co_return base::Result<void, app::RunFailure>();
+}
+
+base::Task<void> WhatIfFlow::remember(std::shared_ptr<Asking> asking, analysis::WhatIf answer, bool is_whole) {
+  Known& known = *asking->known;
+  const auto of_step = static_cast<std::ptrdiff_t>(known.figures->made().what_if->answer.warnings.size());
   const std::vector<std::string> warnings(answer.warnings.begin() + of_step, answer.warnings.end());
+  std::vector<ChangeRequest> changes;
   for (analysis::ChangeAnswer& row : answer.changes) {
-    const ChangeRequest change = row.change;
-    Row& of_change = known.rows[change];
+    changes.push_back(row.change);
+    Row& of_change = known.rows[row.change];
     row.tried = of_change.answer.tried;
     row.not_tried = of_change.answer.not_tried;
-    of_change = {std::move(row), predicted->is_whole, warnings};
+    of_change = {std::move(row), is_whole, warnings};
   }
-  auto writing = write(asking, changes);
+  auto writing = write(asking, std::move(changes));
   co_await std::move(writing);
   known.calibration_models = answer.calibration_models;
   known.calibration_level = answer.calibration_level;
   known.operations_measured += answer.operations_measured;
   known.operations = std::max(known.operations, answer.operations);
-  co_return base::Result<void, app::RunFailure>();
 }
 
 base::Task<void> WhatIfFlow::write(std::shared_ptr<Asking> asking, std::vector<ChangeRequest> changes) {
@@ -310,9 +321,13 @@ base::Task<WhatIfEnd> WhatIfFlow::ask(Workspace& workspace, std::string uri, std
       }
     }
   }
-  analysis::WhatIf answer = of->figures->made().what_if->answer;
+  co_return answer_of(*of, changes);
+}
+
+analysis::WhatIf WhatIfFlow::answer_of(const Known& known, const std::vector<ChangeRequest>& changes) {
+  analysis::WhatIf answer = known.figures->made().what_if->answer;
   for (const ChangeRequest& change : changes) {
-    const Row& row = of->rows.at(change);
+    const Row& row = known.rows.at(change);
     answer.changes.push_back(row.answer);
     for (const std::string& warning : row.warnings) {
       if (std::ranges::find(answer.warnings, warning) == answer.warnings.end()) {
@@ -320,13 +335,41 @@ base::Task<WhatIfEnd> WhatIfFlow::ask(Workspace& workspace, std::string uri, std
       }
     }
   }
-  answer.operations = of->operations;
-  answer.operations_measured = of->operations_measured;
-  answer.calibration_models = of->calibration_models;
-  answer.calibration_level = of->calibration_level;
+  answer.operations = known.operations;
+  answer.operations_measured = known.operations_measured;
+  answer.calibration_models = known.calibration_models;
+  answer.calibration_level = known.calibration_level;
   answer.try_seconds = app::seconds_to_try(answer, kTrySeconds);
   app::sort_by_gain(answer);
-  co_return answer;
+  return answer;
+}
+
+base::Task<app::Answer<analysis::WhatIf>> WhatIfFlow::search(Workspace& workspace, std::string uri,
+                                                             std::vector<ChangeRequest> changes,
+                                                             std::optional<std::uint64_t> memory_bytes,
+                                                             protocol::Json params, ShowPart show,
+                                                             lsp::CancelToken cancel) {
+  auto preparing = prepare(workspace, entry_of(workspace, uri), std::move(params), cancel);
+  const Ready ready = co_await std::move(preparing);
+  if (!ready) {
+    co_return app::FailedProjectRun{ready.error(), {}};
+  }
+  const std::shared_ptr<Asking> asking = *ready;
+  const std::shared_ptr<Known> of = asking->known;
+  if (const auto problem = app::fit_problem(*of->figures->made().what_if); memory_bytes && !problem.empty()) {
+    co_return app::refusal(app::Cause::kRequest, "The memory limit cannot be kept to: " + std::string(problem) + ".");
+  }
+  auto searching =
+      app::search_changes(*asking, step_of(*of), {std::move(changes)}, memory_bytes, show_rows(*of, std::move(show)));
+  auto found = co_await std::move(searching);
+  if (!found) {
+    co_return app::FailedProjectRun{found.error(), asking->target.project_root};
+  }
+  std::vector<ChangeRequest> shown;
+  std::ranges::transform(found->changes, std::back_inserter(shown), &analysis::ChangeAnswer::change);
+  auto remembering = remember(asking, std::move(*found), true);
+  co_await std::move(remembering);
+  co_return answer_of(*of, shown);
 }
 
 base::Task<app::Answer<app::DeviceAnswer>> WhatIfFlow::compare_devices(Workspace& workspace, std::string uri,

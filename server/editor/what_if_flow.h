@@ -1,6 +1,7 @@
 // ridgeline/whatIf and ridgeline/try: from consent to the answer, and what is known of each entry until it changes.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "analysis/values/what_if.h"
+#include "app/predict_changes.h"
 #include "app/predict_devices.h"
 #include "app/profiling/use_case_failure.h"
 #include "app/profiling/what_if_base.h"
@@ -38,6 +40,12 @@ class WhatIfFlow {
   /// it is given, is called with the first answers as they come.
   base::Task<WhatIfEnd> ask(Workspace& workspace, std::string uri, std::vector<protocol::ChangeRequest> changes,
                             protocol::Json params, ShowPart show, lsp::CancelToken cancel);
+  /// Predicts `changes`, then the best with one change more as long as that gains: a row for each. `memory_bytes`:
+  /// app::search_changes().
+  base::Task<app::Answer<analysis::WhatIf>> search(Workspace& workspace, std::string uri,
+                                                   std::vector<protocol::ChangeRequest> changes,
+                                                   std::optional<std::uint64_t> memory_bytes, protocol::Json params,
+                                                   ShowPart show, lsp::CancelToken cancel);
   /// Runs the changed step in turns with the unchanged one: the answer has the row of `change` only, with what was
   /// predicted for it before.
   base::Task<WhatIfEnd> attempt(Workspace& workspace, std::string uri, protocol::ChangeRequest change,
@@ -85,6 +93,13 @@ class WhatIfFlow {
   /// What is known of an entry whose figures are of the present texts; null: it has to be profiled first.
   std::shared_ptr<Known> known(const std::string& entry);
   base::Task<Ready> prepare(Workspace& workspace, std::string entry, protocol::Json params, lsp::CancelToken cancel);
+  /// The step, for predictions.
+  static app::PredictedStep step_of(const Known& known);
+  static app::ShowFirst show_rows(const Known& known, ShowPart show);
+  /// The rows of `changes`, which are known, as they are shown.
+  static analysis::WhatIf answer_of(const Known& known, const std::vector<protocol::ChangeRequest>& changes);
+  /// Adds the rows of the answer to what is known.
+  base::Task<void> remember(std::shared_ptr<Asking> asking, analysis::WhatIf answer, bool is_whole);
   /// Adds the rows of `changes` to what is known; the failure when nothing was found.
   base::Task<base::Result<void, app::RunFailure>> predict(std::shared_ptr<Asking> asking,
                                                           std::vector<protocol::ChangeRequest> changes, ShowPart show);

@@ -24,6 +24,16 @@ base::Task<lsp::Outcome> what_if(Context context, WhatIfParams params) {
       send({{"changes", what_if_json(part, "")["changes"]}});
     };
   }
+  if (params.search) {
+    auto searching =
+        context.what_if.search(context.workspace, params.uri, std::move(params.changes), params.memory_bytes,
+                               std::move(params.params), std::move(show), context.cancel);
+    const auto found = co_await std::move(searching);
+    if (!found) {
+      co_return error_of(found.error());
+    }
+    co_return what_if_json(*found, context.session().uri_of(found->entry_path));
+  }
   auto asking = context.what_if.ask(context.workspace, params.uri, std::move(params.changes), std::move(params.params),
                                     std::move(show), context.cancel);
   const WhatIfEnd end = co_await std::move(asking);

@@ -157,6 +157,17 @@ def test_a_change_that_pays_is_a_code_action(editor: Editor) -> None:
     assert editor.ask("textDocument/codeAction", question) == []
 
 
+def test_a_search_combines_changes_and_keeps_to_the_memory(editor: Editor) -> None:
+    document = editor.open(editor.folder / "entry.py")
+    answer = editor.ask("ridgeline/whatIf", document | {"changes": OPTIMIZERS, "search": True})
+    changes = [row["change"] for row in answer["changes"]]
+    assert all(change in changes for change in OPTIMIZERS)
+    # On a busy machine too few operations may have been measured for any prediction.
+    assert any(len(change) == 2 for change in changes) or not any(row["predicted"] for row in answer["changes"])
+    limited = editor.ask("ridgeline/whatIf", document | {"changes": OPTIMIZERS, "search": True, "memoryBytes": 1})
+    assert not any(row["predicted"] and row["predicted"]["peakBytes"] for row in limited["changes"])
+
+
 def test_what_does_not_apply_says_why(editor: Editor) -> None:
     document = editor.open(editor.folder / "entry.py")
     changes = [["channels-last"], ["without:no.such.module"]]
@@ -172,6 +183,7 @@ def test_an_unknown_change_is_refused(editor: Editor) -> None:
         ("ridgeline/whatIf", {"changes": [["faster-please"]]}),
         ("ridgeline/try", {"change": ["faster-please"]}),
         ("ridgeline/whatIf", {"changes": [[]]}),
+        ("ridgeline/whatIf", {"changes": [["fused-optimizer"]], "memoryBytes": 1000}),  # of a search only
     ):
         assert editor.call(method, document | params)["error"]["code"] == -32602
     assert editor.questions == []
