@@ -20,7 +20,7 @@ namespace ridgeline::app {
 namespace {
 
 using protocol::Experiment;
-using Captured = std::vector<protocol::Captured>;
+using CapturedSizes = std::vector<protocol::Captured>;
 
 constexpr double kMostPrice = 1e9;
 
@@ -65,7 +65,7 @@ base::Result<KnownTimesOfDevices> known_times(const std::string& cache, std::vec
 /// Devices of one kind, and the steps as that kind runs them.
 struct ListedKind {
   std::vector<NamedDevice> devices;
-  Captured captured;
+  CapturedSizes captured;
 };
 
 /// Adds what is known of all of them here. May wait for a disk.
@@ -85,8 +85,8 @@ base::Result<void> add_devices(DeviceAnswer& answer, const std::vector<ListedKin
 }
 
 /// The step at its own batch size, and at larger ones, where these can be listed.
-base::Task<Answer<Captured>> capture_sizes(ExperimentRunner& runner, std::string root, std::optional<int> batch_size,
-                                           bool for_cuda) {
+base::Task<Answer<CapturedSizes>> capture_sizes(ExperimentRunner& runner, std::string root,
+                                                std::optional<int> batch_size, bool for_cuda) {
   const Refusal not_listed = refusal(Cause::kInput, "The operations of the step cannot be listed.");
   const auto has_step = [](const worker::ExperimentFindings& findings) {
     return !findings.captured.empty() && findings.captured.front().step.has_value();

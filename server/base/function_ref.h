@@ -17,24 +17,43 @@ template <typename R, typename... Arguments>
 class FunctionRef<R(Arguments...)> {
  public:
   template <typename F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> && std::is_object_v<std::remove_reference_t<F>> &&
-             std::is_invocable_r_v<R, F&, Arguments...>)
-  FunctionRef(F&& function)  // NOLINT(google-explicit-constructor,cppcoreguidelines-missing-std-forward): only named
-      : object_(std::addressof(function)), call_([](const void* object, Arguments... arguments) -> R {
-          // It was const only if F is.
-          auto& called = *static_cast<std::remove_reference_t<F>*>(const_cast<void*>(object));
-          if constexpr (std::is_void_v<R>) {
-            std::invoke(called, std::forward<Arguments>(arguments)...);
-          } else {
-            return std::invoke(called, std::forward<Arguments>(arguments)...);
-          }
-        }) {}
+    requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> && std::is_invocable_r_v<R, F&, Arguments...>)
+  FunctionRef(F&& function) {  // NOLINT(google-explicit-constructor,cppcoreguidelines-missing-std-forward): only named
+    using Called = std::remove_reference_t<F>;
+    if constexpr (std::is_function_v<Called>) {
+      target_.function = reinterpret_cast<void (*)()>(&function);
+      call_ = [](Target target, Arguments... arguments) -> R {
+        return invoked(*reinterpret_cast<Called*>(target.function), std::forward<Arguments>(arguments)...);
+      };
+    } else {
+      target_.object = std::addressof(function);
+      call_ = [](Target target, Arguments... arguments) -> R {
+        // It was const only if F is.
+        auto& called = *static_cast<Called*>(const_cast<void*>(target.object));
+        return invoked(called, std::forward<Arguments>(arguments)...);
+      };
+    }
+  }
 
-  R operator()(Arguments... arguments) const { return call_(object_, std::forward<Arguments>(arguments)...); }
+  R operator()(Arguments... arguments) const { return call_(target_, std::forward<Arguments>(arguments)...); }
 
  private:
-  const void* object_;
-  R (*call_)(const void* object, Arguments... arguments);
+  union Target {
+    const void* object;
+    void (*function)();
+  };
+
+  template <typename F>
+  static R invoked(F& called, Arguments... arguments) {
+    if constexpr (std::is_void_v<R>) {
+      std::invoke(called, std::forward<Arguments>(arguments)...);
+    } else {
+      return std::invoke(called, std::forward<Arguments>(arguments)...);
+    }
+  }
+
+  Target target_{};
+  R (*call_)(Target target, Arguments... arguments) = nullptr;
 };
 
 }  // namespace ridgeline::base

@@ -120,7 +120,8 @@ base::Result<ShownJob> shown_job(const std::string& path, const std::vector<std:
   return shown;
 }
 
-base::Result<std::string> optimized_job_text(const std::string& path, const std::vector<std::string>& changes) {
+base::Result<std::string> optimized_job_text(const std::string& path, const std::vector<std::string>& changes,
+                                             base::FunctionRef<bool()> is_cancelled) {
   const auto job = app::read_jobs({path});
   if (!job) {
     return job.error();
@@ -128,7 +129,7 @@ base::Result<std::string> optimized_job_text(const std::string& path, const std:
   app::OptimizeQuestion question;
   question.changes = changes;
   question.seconds = kSearchSeconds;
-  const auto answer = app::optimize_job(*job, question, [](std::size_t, std::size_t) { return true; });
+  const auto answer = app::optimize_job(*job, question, [&](std::size_t, std::size_t) { return !is_cancelled(); });
   if (!answer) {
     return answer.error();
   }

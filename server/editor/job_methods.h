@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/values/job_report.h"
+#include "base/function_ref.h"
 #include "base/result.h"
 #include "editor/figures.h"
 #include "editor/snapshot.h"
@@ -32,8 +33,10 @@ struct ShownJob {
 base::Result<ShownJob> shown_job(const std::string& path, const std::vector<std::string>& changes = {});
 
 /// The text of `ridgeline job optimize` of that file, also searched with `changes`. Takes as long as the search, 20
-/// seconds at most. The error names the file, or the change.
-base::Result<std::string> optimized_job_text(const std::string& path, const std::vector<std::string>& changes);
+/// seconds at most; it ends with the best until then where `is_cancelled`, which is called on this thread. The error
+/// names the file, or the change.
+base::Result<std::string> optimized_job_text(const std::string& path, const std::vector<std::string>& changes,
+                                             base::FunctionRef<bool()> is_cancelled);
 
 /// The result of ridgeline/job: its figures in words.
 protocol::Json job_json(const ShownJob& job, const UriOf& uri_of);

@@ -1,12 +1,15 @@
 #include "editor/job_requests.h"
 
+#include <atomic>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "editor/job_methods.h"
 #include "editor/open_report.h"
+#include "lsp/session/progress.h"
 #include "protocol/json_fields.h"
 #include "report/rendered_job.h"
 
@@ -66,9 +69,27 @@ base::Task<lsp::Outcome> open_job_command(Context context, CommandParams params)
 
 base::Task<lsp::Outcome> optimize_job_command(Context context, CommandParams params) {
   const std::string path = job_path(context, params.uri);
+  const std::string name = std::filesystem::path(path).stem().string();
+  const auto is_enough = std::make_shared<std::atomic<bool>>(false);  // the user wants the best until now
+  protocol::WorkDoneProgressBegin begin;
+  begin.title = "Searching for the fastest strategy of " + name;
+  begin.cancellable = true;
+  protocol::Json of_request = protocol::Json::object();
+  if (!params.work_done_token.is_null()) {
+    of_request["workDoneToken"] = params.work_done_token;
+  }
+  lsp::Progress progress(context.session(), of_request, std::move(begin), [is_enough] { *is_enough = true; });
+  auto searching = context.workspace.while_open(
+      context.entries.compute([path, is_enough, changes = changes_in(params.argument), cancel = context.cancel] {
+        return optimized_job_text(path, changes, [&] { return *is_enough || cancel.cancelled(); });
+      }));
+  base::Result<std::string> text = co_await std::move(searching);
+  progress.end();
+  if (context.cancel.cancelled()) {
+    co_return protocol::Json();  // answered already
+  }
   auto opening =
-      open_text(context.workspace, context.entries, std::filesystem::path(path).stem().string() + "-optimized.txt",
-                [path, changes = changes_in(params.argument)] { return optimized_job_text(path, changes); });
+      open_text(context.workspace, context.entries, name + "-optimized.txt", [text = std::move(text)] { return text; });
   co_return co_await std::move(opening);
 }
 

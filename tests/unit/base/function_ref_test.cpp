@@ -32,6 +32,13 @@ TEST(FunctionRef, TakesConstFunctionsAndThoseThatAreKeptElsewhere) {
   EXPECT_EQ(text_of(kept), "ab");
 }
 
+int successor(int value) { return value + 1; }
+
+TEST(FunctionRef, TakesAFunctionByItsName) {
+  EXPECT_EQ(twice(successor), 3);
+  EXPECT_EQ(twice(&successor), 3) << "a pointer to it, which lives as long as the call";
+}
+
 TEST(FunctionRef, CopiesReferToTheSameFunctionAndResultsMayBeIgnored) {
   int last = 0;
   const auto set = [&last](std::unique_ptr<int> value) { return last = *value; };
