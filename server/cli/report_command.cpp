@@ -74,8 +74,7 @@ void add_report_command(CLI::App& app, int& exit_code) {
       "None of your code is run.\n"
       "\n"
       "Examples:\n"
-      "  ridgeline report\n"
-      "  ridgeline report 5b978a880ee3d73e --format markdown --output report.md\n"
+      "  ridgeline report --format markdown --output report.md\n"
       "  ridgeline report trace.json.gz --batch-size 32 --project-root ~/project");
   command->callback([command, trace, output, &exit_code] {
     if (trace->trace.empty()) {

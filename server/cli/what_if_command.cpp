@@ -218,8 +218,7 @@ void add_what_if_command(CLI::App& app, int& exit_code) {
       "List all changes, with what each fits, and exit");
   command->footer(
       "Examples:\n"
-      "  ridgeline what-if entry.py --try\n"
-      "  ridgeline what-if entry.py --change set:fc1:out_features=1024 --change batch-size:64\n"
+      "  ridgeline what-if entry.py --change set:fc1:out_features=1024 --change batch-size:64 --try\n"
       "  ridgeline what-if trace.json.gz --change loader-workers:4 --change amp");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }

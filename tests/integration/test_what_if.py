@@ -288,9 +288,9 @@ def test_widths_and_modules_are_predicted_and_tried(entry: Path) -> None:
 
 
 def test_changes_of_the_step_and_of_its_graph_combine(entry: Path) -> None:
-    answer = what_if(entry, *changes_of("data-parallel:4,10", "checkpoint", "zero:2"))
+    answer = what_if(entry, *changes_of("data-parallel:4,10", "checkpoint", "zero:1=2"))
     rows = by_change(answer)
-    both = rows["data-parallel:4,10+checkpoint+zero:2"]
+    both = rows["data-parallel:4,10+checkpoint+zero:1=2"]
     assert both["applies"], both["reason"]
     alone = rows["data-parallel:4,10"]["predicted"]["speedUp"]
     if not is_predicted(both) or not is_predicted(rows["checkpoint"]):

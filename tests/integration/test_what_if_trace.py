@@ -112,7 +112,7 @@ def test_what_needs_the_code_says_so(trace):
 
 def test_an_entry_point_has_the_changes_of_graphs_too():
     entry = ROOT / "examples/mlp/entry.py"
-    changes = ["faster:fc1=2", "faster:fc1=1", "data-parallel:4,10", "zero:4"]
+    changes = ["faster:fc1=2", "faster:fc1=1", "data-parallel:4,10", "zero:1=4"]
     options = [part for change in changes for part in ("--change", change)]
     found = answer(entry, "--seconds", "0.5", *options)
     assert not found["fromTrace"]
