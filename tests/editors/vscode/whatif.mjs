@@ -30,8 +30,14 @@ test('a change is asked about, tried and applied, and the next profile makes the
   await section(window)
     .getByText(/^To be certain, try the changes: about/)
     .waitFor();
-  const predicted = await figure(fused, 'predicted').innerText();
-  assert.match(predicted, /^(no change|unclear: try it|[\d.]+× (faster|slower)) \([\d.]+ to [\d.]+\)$/);
+  // On a busy machine too little may have been timed; then the row says so.
+  const isPredicted = (await figure(fused, 'predicted').count()) > 0;
+  const predicted = isPredicted ? await figure(fused, 'predicted').innerText() : '';
+  if (isPredicted) {
+    assert.match(predicted, /^(no change|unclear: try it|[\d.]+× (faster|slower)) \([\d.]+ to [\d.]+\)$/);
+  } else {
+    assert.match(await fused.innerText(), /not measured|varies too much/);
+  }
   assert.match(await figure(fused, 'peak').innerText(), /^[\d.]+ [KMG]iB \(.+\)$/);
   await fused.getByText('Takes fused=True for the optimizer').waitFor();
   assert.equal(await figure(fused, 'tried').count(), 0);
@@ -85,7 +91,9 @@ test('a change is asked about, tried and applied, and the next profile makes the
   // What was predicted and tried stands beside what the profile of the save says.
   const applied = section(window).locator('.applied');
   await applied.getByText('Applied: fused optimizer').waitFor();
-  assert.equal(await figure(applied, 'predicted').innerText(), predicted.replace(': try it', '')); // it was tried
+  if (isPredicted) {
+    assert.equal(await figure(applied, 'predicted').innerText(), predicted.replace(': try it', '')); // it was tried
+  }
   for (const kind of ['tried', 'measured'])
     assert.match(await figure(applied, kind).innerText(), /\([\d.]+ to [\d.]+\)$/);
   await picture(window, 'applied');
