@@ -14,7 +14,6 @@
 #include "cli/imported_trace.h"
 #include "cli/options.h"
 #include "cli/rendered_profile.h"
-#include "cli/terminal.h"
 
 namespace ridgeline::cli {
 
@@ -22,15 +21,14 @@ namespace {
 
 int report_profile(const std::string& name, const Output& output) {
   if (needs_recording(output.format)) {
-    print_error("--format " + output.format +
-                " needs the recording, which is not kept with a profile: give it to `ridgeline profile`, or name a "
-                "trace");
-    return kExitUsage;
+    return fail("--format " + output.format +
+                    " needs the recording, which is not kept with a profile: give it to `ridgeline profile`, or name a "
+                    "trace",
+                kExitUsage);
   }
   const auto profile = app::find_profile(name);
   if (!profile) {
-    print_error(profile.error().message());
-    return kExitUsage;
+    return fail(profile.error(), kExitUsage);
   }
   return write_out(rendered_profile(*profile, analysis::outlook_of(*profile), nullptr, output), output);
 }
@@ -80,15 +78,13 @@ void add_report_command(CLI::App& app, int& exit_code) {
     if (trace->trace.empty()) {
       const auto last = app::last_profile(".");
       if (!last) {
-        print_error(last.error().message());
-        exit_code = kExitUsage;
+        exit_code = fail(last.error(), kExitUsage);
         return;
       }
       trace->trace = *last;
     }
     if (trace->trace.ends_with(".py")) {
-      print_error(trace->trace + " is Python: `ridgeline profile` makes a profile of it");
-      exit_code = kExitUsage;
+      exit_code = fail(trace->trace + " is Python: `ridgeline profile` makes a profile of it", kExitUsage);
       return;
     }
     std::error_code problem;

@@ -6,7 +6,6 @@
 #include "app/python_changes.h"
 #include "app/traces/traced_what_if.h"
 #include "cli/failure_text.h"
-#include "cli/terminal.h"
 #include "report/rendered_what_if.h"
 
 namespace ridgeline::cli {
@@ -24,8 +23,7 @@ int what_if_trace(const TraceOptions& trace, app::WantedChanges wanted, const st
     return report_failure(traced.error()).value;
   }
   if (const auto ran = app::make_python_changes(wanted, traced->base.graph, python); !ran) {
-    print_error(ran.error().message());
-    return kExitUsage;
+    return fail(ran.error(), kExitUsage);
   }
   return write_out(rendered_what_if(app::answer_from_trace(*traced, wanted.requests, wanted.user_changes), output),
                    output);

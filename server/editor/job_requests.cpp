@@ -37,10 +37,6 @@ base::Task<base::Result<ShownJob>> show_job(Context context, std::string path, s
   co_return shown;
 }
 
-std::vector<std::string> changes_in(const protocol::Json& argument) {
-  return argument.is_null() ? std::vector<std::string>() : protocol::value_as<std::vector<std::string>>(argument);
-}
-
 }  // namespace
 
 base::Task<lsp::Outcome> job(Context context, JobParams params) {
@@ -54,7 +50,7 @@ base::Task<lsp::Outcome> job(Context context, JobParams params) {
 
 base::Task<lsp::Outcome> open_job_command(Context context, CommandParams params) {
   const std::string path = job_path(context, params.uri);
-  auto showing = show_job(context, path, changes_in(params.argument));
+  auto showing = show_job(context, path, texts_in(params));
   base::Result<ShownJob> shown = co_await std::move(showing);
   if (!shown) {
     co_return protocol::ResponseError{protocol::error_code::kRequestFailed, shown.error().message(), {}};
@@ -74,13 +70,10 @@ base::Task<lsp::Outcome> optimize_job_command(Context context, CommandParams par
   protocol::WorkDoneProgressBegin begin;
   begin.title = "Searching for the fastest strategy of " + name;
   begin.cancellable = true;
-  protocol::Json of_request = protocol::Json::object();
-  if (!params.work_done_token.is_null()) {
-    of_request["workDoneToken"] = params.work_done_token;
-  }
-  lsp::Progress progress(context.session(), of_request, std::move(begin), [is_enough] { *is_enough = true; });
+  lsp::Progress progress(context.session(), progress_params(params), std::move(begin),
+                         [is_enough] { *is_enough = true; });
   auto searching = context.workspace.while_open(
-      context.entries.compute([path, is_enough, changes = changes_in(params.argument), cancel = context.cancel] {
+      context.entries.compute([path, is_enough, changes = texts_in(params), cancel = context.cancel] {
         return optimized_job_text(path, changes, [&] { return *is_enough || cancel.cancelled(); });
       }));
   base::Result<std::string> text = co_await std::move(searching);

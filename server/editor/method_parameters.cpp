@@ -143,6 +143,19 @@ void from_json(const Json& json, CommandParams& params) {
   params.work_done_token = json.value("workDoneToken", Json());
 }
 
+Json progress_params(const CommandParams& params) {
+  Json json = Json::object();
+  if (!params.work_done_token.is_null()) {
+    json["workDoneToken"] = params.work_done_token;
+  }
+  return json;
+}
+
+std::vector<std::string> texts_in(const CommandParams& params) {
+  return params.argument.is_null() ? std::vector<std::string>()
+                                   : protocol::value_as<std::vector<std::string>>(params.argument);
+}
+
 analysis::Question question_in(const Json& json) {
   static constexpr std::array<std::pair<const char*, Quantity>, 5> kQuantities = {
       {{"batchSize", Quantity::kBatchSize},

@@ -81,6 +81,11 @@ struct CommandParams : DocumentParams {
   protocol::Json work_done_token;
 };
 
+/// The parameters that lsp::Progress looks for its token in.
+protocol::Json progress_params(const CommandParams& params);
+/// The second argument as a list of texts; empty where there is none. Throws InvalidValue.
+std::vector<std::string> texts_in(const CommandParams& params);
+
 void from_json(const protocol::Json& json, DocumentParams& params);
 void from_json(const protocol::Json& json, RangeParams& params);
 void from_json(const protocol::Json& json, HoverParams& params);

@@ -43,9 +43,7 @@ base::Task<lsp::Outcome> outcome_of(Context context, ProfileEnd end) {
 /// The second argument of a command as the parameters of a request.
 Json request_of(const CommandParams& params) {
   Json json = params.argument.is_object() ? params.argument : Json::object();
-  if (!params.work_done_token.is_null()) {
-    json["workDoneToken"] = params.work_done_token;
-  }
+  json.update(progress_params(params));
   return json;
 }
 

@@ -70,18 +70,12 @@ base::Task<lsp::Outcome> change_edit(Context context, TryParams params) {
 }
 
 base::Task<lsp::Outcome> compare_devices_command(Context context, CommandParams params) {
-  const auto names = params.argument.is_null() ? std::vector<std::string>()
-                                               : protocol::value_as<std::vector<std::string>>(params.argument);
-  auto devices = app::priced_devices(names, {});
+  auto devices = app::priced_devices(texts_in(params), {});
   if (!devices) {
     throw protocol::InvalidValue(devices.error().message());
   }
-  Json progress = Json::object();
-  if (!params.work_done_token.is_null()) {
-    progress["workDoneToken"] = params.work_done_token;
-  }
   auto predicting = context.what_if.compare_devices(context.workspace, params.uri, {std::move(*devices)},
-                                                    std::move(progress), context.cancel);
+                                                    progress_params(params), context.cancel);
   const auto answer = co_await std::move(predicting);
   if (!answer) {
     co_return error_of(answer.error());

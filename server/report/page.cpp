@@ -80,8 +80,7 @@ std::vector<Piece> pieces_within(std::string_view line, int room) {
 
 std::string folded(std::string_view line, int width) {
   constexpr int kMore = 4;
-  const std::vector<Piece> pieces = pieces_of(line, 2);
-  const int indent = pieces.empty() ? 0 : std::min(pieces.front().gap, width / 2);
+  const int indent = std::min(static_cast<int>(line.find_first_not_of(' ')), width / 2);
   std::string text = left("", indent);
   int used = indent;
   bool is_first = true;

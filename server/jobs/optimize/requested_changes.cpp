@@ -124,16 +124,8 @@ base::Result<RecordedJob> compression(RecordedJob job, std::string_view argument
   return with_compression(std::move(job), *times, unsplit_of(assumed));
 }
 
-base::Result<std::uint64_t> bucket_bytes(std::string_view argument) {
-  const auto bytes = step::bytes_of(argument);
-  if (!bytes.has_value() || *bytes < 1) {
-    return base::error("its argument is a size such as 25MiB");
-  }
-  return static_cast<std::uint64_t>(*bytes);
-}
-
 base::Result<RecordedJob> bucket_size(RecordedJob job, std::string_view argument, Assumed assumed) {
-  const auto bytes = bucket_bytes(argument);
+  const auto bytes = step::bucket_bytes_of(argument);
   if (!bytes) {
     return bytes.error();
   }
@@ -295,7 +287,7 @@ base::Result<void> add_to_space(StrategySpace& space, std::string_view name, std
     return {};
   };
   if (name == "bucket-size") {
-    return add(space.bucket_bytes, bucket_bytes(argument));
+    return add(space.bucket_bytes, step::bucket_bytes_of(argument));
   }
   if (name == "accumulate") {
     const auto count = step::whole_number_of(argument, 2, kMostParts);

@@ -25,11 +25,11 @@ struct ClusterChanges {
 /// Adds the change of that name, which fits a cluster.
 base::Result<void> add_to(ClusterChanges& changes, std::string_view name, std::string_view argument) {
   if (name == "bucket-size") {
-    const auto bytes = step::bytes_of(argument);
-    if (!bytes.has_value() || *bytes < 1) {
-      return base::error("its argument is a size such as 25MiB");
+    const auto bytes = step::bucket_bytes_of(argument);
+    if (!bytes) {
+      return bytes.error();
     }
-    changes.bucket_bytes.emplace_back(static_cast<std::uint64_t>(*bytes));
+    changes.bucket_bytes.emplace_back(*bytes);
     return {};
   }
   if (name == "zero") {
