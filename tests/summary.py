@@ -2,9 +2,14 @@
 
 Before that, it prints the seconds of each suite and the ten slowest tests.
 
+summary.py FOLDER SUITE: prints the tests of SUITE that failed instead, a line each, as an argument of pytest or node.
+
 FOLDER/suites has a line per suite: name, exit status, `tests` or `check`, and seconds. A check is one test. A suite of
 tests has its results in FOLDER/<name>.xml (JUnit, by ctest or pytest), and more of them in FOLDER/<name>.<part>.xml;
 one without results, or that failed without a failed test, counts as a failed test. Exits with 1 when anything failed.
+
+FOLDER/again has the results of tests that failed and were run once more, alone. One that passed there has passed, and
+is named: a busy machine must fail no test.
 """
 
 from __future__ import annotations
@@ -23,6 +28,7 @@ class Tally:
     passed: int = 0
     failed: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    passed_again: list[str] = field(default_factory=list)
     suite_seconds: dict[str, int] = field(default_factory=dict)
     test_seconds: dict[str, float] = field(default_factory=dict)
 
@@ -65,16 +71,47 @@ def cases_in(results: Path) -> list[ElementTree.Element]:
         return []
 
 
+def results_of(suite: str, folder: Path) -> list[ElementTree.Element]:
+    files = [folder / f"{suite}.xml", *sorted(folder.glob(f"{suite}.*.xml"))]
+    return [case for file in files for case in cases_in(file)]
+
+
 def add_tests(tally: Tally, suite: str, status: int, folder: Path) -> None:
-    results = [folder / f"{suite}.xml", *sorted(folder.glob(f"{suite}.*.xml"))]
-    cases = [case for file in results for case in cases_in(file)]
-    failed_before = len(tally.failed)
+    cases = results_of(suite, folder)
+    of_suite, again = Tally(), Tally()
     for case in cases:
-        add_case(tally, suite, case)
+        add_case(of_suite, suite, case)
+    for case in results_of(suite, folder / "again"):
+        add_case(again, suite, case)
     if not cases:
-        tally.failed.append(f"{suite}: no test was run (exit status {status})")
-    elif status != 0 and len(tally.failed) == failed_before:
-        tally.failed.append(f"{suite}: stopped with exit status {status}")
+        of_suite.failed.append(f"{suite}: no test was run (exit status {status})")
+    elif status != 0 and not of_suite.failed:
+        of_suite.failed.append(f"{suite}: stopped with exit status {status}")
+    passed_again = [
+        name
+        for name in of_suite.failed
+        if name in again.test_seconds and name not in again.failed and not skipped_in(again, name)
+    ]
+    tally.passed += of_suite.passed + len(passed_again)
+    tally.passed_again += passed_again
+    tally.failed += [name for name in of_suite.failed if name not in passed_again]
+    tally.skipped += of_suite.skipped
+    tally.test_seconds |= of_suite.test_seconds
+
+
+def skipped_in(tally: Tally, name: str) -> bool:
+    return any(skipped.startswith(f"{name} (") for skipped in tally.skipped)
+
+
+def arguments_for(suite: str, folder: Path) -> list[str]:
+    arguments = []
+    for case in results_of(suite, folder):
+        if case.find("failure") is not None or case.find("error") is not None:
+            group, name = case.get("classname", ""), case.get("name", "")
+            is_python = group.startswith("tests.")
+            path = group.replace(".", "/")
+            arguments.append(f"{path}.py::{name}" if is_python else f"--test-name-pattern=^{re.escape(name)}$")
+    return arguments
 
 
 def summarise(folder: Path) -> Tally:
@@ -96,11 +133,18 @@ def largest_first(seconds: dict[str, float] | dict[str, int]) -> list[tuple[str,
 
 
 def main() -> int:
+    if len(sys.argv) > 2:
+        print("\n".join(arguments_for(sys.argv[2], Path(sys.argv[1]))))
+        return 0
     tally = summarise(Path(sys.argv[1]))
     print("seconds by suite: " + ", ".join(f"{name} {seconds}" for name, seconds in largest_first(tally.suite_seconds)))
     for name, seconds in largest_first(tally.test_seconds)[:SLOWEST]:
         print(f"slowest tests: {seconds:.1f} s {name}")
-    for label, names in (("skipped", tally.skipped), ("failed", tally.failed)):
+    for label, names in (
+        ("skipped", tally.skipped),
+        ("failed beside others, passed alone", tally.passed_again),
+        ("failed", tally.failed),
+    ):
         for name in names:
             print(f"{label}: {name}")
     skipped = f", {len(tally.skipped)} skipped" if tally.skipped else ""
