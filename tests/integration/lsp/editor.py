@@ -33,6 +33,9 @@ CAPABILITIES: dict[str, Any] = {
     },
 }
 
+# What new editors name as the interpreter; the tests of this folder replay recorded runs (conftest.py).
+INTERPRETER = {"python": sys.executable}
+
 
 @dataclass
 class Editor:
@@ -51,6 +54,7 @@ class Editor:
     outputs: list[tuple[str, str]] = field(default_factory=list)  # ridgeline/output: of which script, text
     asked: list[str] = field(default_factory=list)  # methods that the server called
     edits: int = 0
+    python: str = field(default_factory=lambda: INTERPRETER["python"])
 
     def begin(self, capabilities: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
         folder = {"uri": self.folder.as_uri(), "name": self.folder.name}
@@ -91,7 +95,7 @@ class Editor:
 
     def result_of(self, method: str, params: Any) -> Any:
         if method == "workspace/configuration":
-            return [{"python": sys.executable} | self.settings]
+            return [{"python": self.python} | self.settings]
         if method == "window/showMessageRequest":
             self.questions.append(params["message"])
             return self.consent and {"title": self.consent}
