@@ -12,7 +12,7 @@ namespace ridgeline::jobs {
 
 /// Adds to `to` the messages with a payload that belong to its collectives, and the calls of send and recv, whose times
 /// are those of their messages. `calls` are the operations of those calls. A connection belongs to one group: the one
-/// whose collectives explain all of its messages.
+/// whose collectives explain nine of ten of its messages or more.
 void add_messages(const recording::Recording& recording, const protocol::CommunicationTrace& trace,
                   const std::vector<CalledOperation>& calls, TracedRank& to);
 

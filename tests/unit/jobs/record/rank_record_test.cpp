@@ -112,6 +112,17 @@ TEST(TraceRank, NamesBucketsAndLines) {
   EXPECT_EQ(all[2].line, 23);
 }
 
+TEST(TraceRank, KeepsMessagesOfWhichOneEndsMuchLater) {
+  Story story;
+  for (std::uint64_t i = 0; i < 19; ++i) {
+    story.message(220 + i, 230 + i, slot(1, 10), 100, i % 2 == 0);
+  }
+  story.message(300, 20'000, slot(1, 10), 100, true);  // its thread was held up, 19.5 ms after the collective
+  const TracedRank rank = story.traced();
+  EXPECT_THAT(rank.warnings, IsEmpty());
+  EXPECT_EQ(rank.messages.size(), 20U);
+}
+
 TEST(TraceRank, WaitsFromTheLastOperationToTheResult) {
   // The waits of the first bucket, from the end of the last node; of the second, from the copy; and of the metric's
   // Work.wait().
