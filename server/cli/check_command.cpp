@@ -11,11 +11,11 @@
 
 #include "app/budgets/findings_text.h"
 #include "app/check_budgets.h"
+#include "cli/entry_runs.h"
 #include "cli/exit_codes.h"
-#include "cli/experiments.h"
 #include "cli/failure_text.h"
 #include "cli/options.h"
-#include "cli/profile_now.h"
+#include "cli/wait_for.h"
 
 namespace ridgeline::cli {
 

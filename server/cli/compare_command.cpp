@@ -8,11 +8,11 @@
 #include "analysis/compare/compare_profiles.h"
 #include "app/profiling/find_profile.h"
 #include "app/revisions/compare_revisions.h"
+#include "cli/entry_runs.h"
 #include "cli/exit_codes.h"
-#include "cli/experiments.h"
 #include "cli/options.h"
-#include "cli/profile_now.h"
 #include "cli/terminal.h"
+#include "cli/wait_for.h"
 #include "report/rendered_comparison.h"
 
 namespace ridgeline::cli {

@@ -10,12 +10,12 @@
 #include "analysis/prediction/predictor.h"
 #include "app/jobs/described_cluster.h"
 #include "app/predict_devices.h"
+#include "cli/entry_runs.h"
 #include "cli/exit_codes.h"
-#include "cli/experiments.h"
 #include "cli/failure_text.h"
 #include "cli/imported_trace.h"
 #include "cli/options.h"
-#include "cli/profile_now.h"
+#include "cli/wait_for.h"
 #include "report/rendered_devices.h"
 #include "worker/cache.h"
 
@@ -73,8 +73,7 @@ base::Result<app::DeviceAnswer, ExitCode> predict(const DevicesOptions& options,
     return target.error();
   }
   EntryRuns runs(*options.request, *target);
-  EntryExperiments runner(runs);
-  return answer_of(app::predict_devices(runner, options.request->entry, target->project_root, std::nullopt, question));
+  return answer_of(app::predict_devices(runs, options.request->entry, target->project_root, std::nullopt, question));
 }
 
 base::Result<app::DeviceAnswer, ExitCode> predict_of_trace(const DevicesOptions& options,

@@ -3,56 +3,87 @@
 
 #include <boost/asio/io_context.hpp>
 #include <functional>
-#include <vector>
+#include <memory>
+#include <optional>
+#include <string>
 
-#include "app/profiling/profile_run.h"
+#include "app/entry_profiler.h"
+#include "app/experiment_runner.h"
+#include "app/profiling/profile_entry.h"
 #include "app/profiling/request.h"
-#include "app/profiling/size_chooser.h"
+#include "base/function_ref.h"
+#include "base/result.h"
+#include "cli/exit_codes.h"
+#include "cli/interrupts.h"
+#include "cli/progress_line.h"
 #include "protocol/worker_messages.h"
 #include "worker/worker.h"
 
 namespace ridgeline::cli {
 
-using ShowProgress = std::function<void(const protocol::Progress&)>;
-
 /// A worker on a loop of its own, for a command that waits for it. SIGINT and SIGTERM cancel while a call waits.
 class BlockingWorker {
  public:
+  using ShowProgress = base::FunctionRef<void(const protocol::Progress&)>;
+
   explicit BlockingWorker(worker::WorkerOptions options);
 
-  /// Starts the interpreter where it does not run yet. `choose`, as a worker::Chooser has it, is called on another
-  /// thread.
-  worker::Finished run(const protocol::RunSpec& spec, worker::RunLimits limits, const ShowProgress& progress,
-                       std::function<std::vector<int>(const worker::ChoiceAsked&)> choose = {});
+  /// Starts the interpreter where it does not run yet.
+  worker::Finished run(const app::PlannedRun& plan, ShowProgress progress);
   /// Does all that comes before a run.
-  worker::Finished warm_up(worker::RunLimits limits, const ShowProgress& progress);
+  worker::Finished warm_up(worker::RunLimits limits, ShowProgress progress);
 
  private:
-  using Handler = std::function<void(worker::Event)>;
-  worker::Finished wait(const ShowProgress& progress, const std::function<void(Handler)>& begin);
+  worker::Finished wait(ShowProgress progress, base::FunctionRef<void(worker::EventHandler)> begin);
 
   boost::asio::io_context loop_;
   worker::Reaper reaper_;
   worker::Worker worker_;
 };
 
-/// `request` and `target` outlive it.
-class EntryRuns {
+/// What the request resolves to; a failure is written to stderr.
+base::Result<app::Target, ExitCode> find_target_or_report(const app::ProfileRequest& request);
+
+/// For use cases: waits for each run, with its progress on the terminal. `request` and `target` outlive it.
+class EntryRuns final : public app::EntryRunner, public app::ExperimentRunner {
  public:
   EntryRuns(const app::ProfileRequest& request, const app::Target& target)
       : request_(request), target_(target), worker_({target.interpreter.path, target.cache}) {}
 
   const app::ProfileRequest& request() const { return request_; }
   const app::Target& target() const { return target_; }
+  /// Profiles the entry point, unless its text shows that it is none.
+  base::Task<base::Result<app::ProfileRun, app::RunFailure>> profile();
 
-  worker::Finished run(const app::PlannedRun& plan, const ShowProgress& progress) {
-    return worker_.run(plan.spec, plan.limits, progress, app::chooser_of(plan));
-  }
+  base::Task<std::shared_ptr<worker::Finished>> run(app::PlannedRun plan, app::RemainingTime& remaining) override;
+  base::Task<app::ExperimentOutcome> run(protocol::Experiment experiment) override;
+  void show(const protocol::Progress& step, const protocol::Progress& timed) override { line_->show(step, timed); }
+  void warn(const std::string& text) override;
+  base::Task<void> off_loop(std::function<void()> work) override;
+  std::string cache() const override { return target_.cache; }
 
  private:
   const app::ProfileRequest& request_;
   const app::Target& target_;
   BlockingWorker worker_;
+  std::optional<ProgressLine> line_;  ///< of the run that goes on
+};
+
+/// Profiles, and keeps the profile unless the request says not to. A failure is written to stderr.
+base::Result<app::ProfileRun, ExitCode> profile_now(EntryRuns& runs);
+/// The same in an interpreter of its own.
+base::Result<app::ProfileRun, ExitCode> profile_now(const app::ProfileRequest& request);
+
+/// For use cases that profile several times; progress goes to stderr. While it exists, interrupts end profiles only, so
+/// that the use case can clean up.
+class CommandProfiler final : public app::EntryProfiler {
+ public:
+  base::Task<base::Result<app::ProfileRun, app::RunFailure>> profile(app::ProfileRequest request,
+                                                                     app::Target target) override;
+  void announce(const std::string& text) override;
+
+ private:
+  Interrupts interrupts_;
 };
 
 }  // namespace ridgeline::cli

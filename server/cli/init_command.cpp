@@ -8,8 +8,8 @@
 #include "app/profiling/entry_name.h"
 #include "app/profiling/unsaved_text.h"
 #include "base/errno_text.h"
+#include "cli/entry_runs.h"
 #include "cli/exit_codes.h"
-#include "cli/profile_now.h"
 #include "cli/terminal.h"
 #include "report/units.h"
 #include "source/entry_point_text.h"
@@ -45,11 +45,7 @@ int try_entry(const std::string& entry, app::ProfileRequest request) {
   request.entry = entry;
   request.time_budget_seconds = 1;
   request.keep = false;
-  const auto target = find_target_or_report(request);
-  if (!target) {
-    return target.error().value;
-  }
-  const auto made = profile_now(request, *target);
+  const auto made = profile_now(request);
   if (!made) {
     return made.error().value;
   }

@@ -10,7 +10,7 @@
 #include "app/jobs/job_files.h"
 #include "base/file.h"
 #include "cli/exit_codes.h"
-#include "cli/job_ranks.h"
+#include "cli/job_options.h"
 #include "cli/options.h"
 #include "cli/remote_host.h"
 #include "cli/terminal.h"

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "jobs/record/job_file.h"
 #include "step/changes/change_table.h"
 
 namespace ridgeline::cli {
@@ -15,5 +16,8 @@ void add_change_option(CLI::App& command, std::vector<std::string>& changes, ste
 
 /// --network: the file of `ridgeline job network` (app/jobs/changed_steps.h).
 void add_network_option(CLI::App& command, std::string& network);
+
+/// Writes the file of a job. The exit code; what is wrong is written to stderr.
+int write_job(const jobs::Job& job, const std::string& file);
 
 }  // namespace ridgeline::cli

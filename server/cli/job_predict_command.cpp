@@ -7,13 +7,13 @@
 
 #include "app/jobs/described_cluster.h"
 #include "app/predict_on_cluster.h"
+#include "cli/entry_runs.h"
 #include "cli/exit_codes.h"
-#include "cli/experiments.h"
 #include "cli/imported_trace.h"
 #include "cli/job_options.h"
 #include "cli/options.h"
-#include "cli/profile_now.h"
 #include "cli/terminal.h"
+#include "cli/wait_for.h"
 #include "report/rendered_job_prediction.h"
 
 namespace ridgeline::cli {
@@ -55,8 +55,7 @@ int predict_job_of(const JobQuestion& question) {
   if (!made) {
     return made.error().value;
   }
-  EntryExperiments runner(runs);
-  const auto job = wait_for(*target, app::predict_job(runner, *made,
+  const auto job = wait_for(*target, app::predict_job(runs, *made,
                                                       {std::move(*cluster), question.cluster, std::move(*trainings),
                                                        request.time_budget_seconds}));
   if (!job) {

@@ -10,7 +10,6 @@
 #include "cli/exit_codes.h"
 #include "cli/failure_text.h"
 #include "cli/options.h"
-#include "cli/profile_now.h"
 #include "cli/terminal.h"
 #include "worker/cache.h"
 

@@ -6,10 +6,10 @@
 
 #include "app/measure_operations.h"
 #include "app/measuring_script.h"
+#include "cli/entry_runs.h"
 #include "cli/exit_codes.h"
-#include "cli/experiments.h"
 #include "cli/options.h"
-#include "cli/profile_now.h"
+#include "cli/wait_for.h"
 #include "report/operation_times.h"
 
 namespace ridgeline::cli {
@@ -31,8 +31,7 @@ int plan(const PlanOptions& options) {
     return target.error().value;
   }
   EntryRuns runs(*options.request, *target);
-  EntryExperiments runner(runs);
-  const auto made = answer_of(app::plan_operations(runner, {target->project_root, options.changes}, options.device));
+  const auto made = answer_of(app::plan_operations(runs, {target->project_root, options.changes}, options.device));
   if (!made) {
     return made.error().value;
   }

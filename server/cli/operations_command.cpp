@@ -11,14 +11,14 @@
 #include "app/own_operations.h"
 #include "app/profiling/known_device.h"
 #include "base/result.h"
-#include "cli/experiments.h"
+#include "cli/entry_runs.h"
 #include "cli/failure_text.h"
 #include "cli/import_times.h"
 #include "cli/operation_plan.h"
 #include "cli/options.h"
-#include "cli/profile_now.h"
 #include "cli/remote_host.h"
 #include "cli/train_command.h"
+#include "cli/wait_for.h"
 #include "operations/table/operation_table.h"
 #include "report/operation_times.h"
 #include "report/units.h"
@@ -78,13 +78,12 @@ int measure(const MeasureOptions& options) {
     return target.error().value;
   }
   EntryRuns runs(*options.request, *target);
-  EntryExperiments runner(runs);
   const app::ListedSteps steps{target->project_root, options.changes};
   if (options.host.empty()) {
-    const auto done = answer_of(app::measure_operations(runner, steps, options.seconds));
+    const auto done = answer_of(app::measure_operations(runs, steps, options.seconds));
     return done ? show(*done, text_of(*done)) : done.error().value;
   }
-  const auto done = answer_of(app::measure_elsewhere(runner, steps, other_host(options), options.seconds));
+  const auto done = answer_of(app::measure_elsewhere(runs, steps, other_host(options), options.seconds));
   return done ? show(*done, text_of(*done, options.host)) : done.error().value;
 }
 

@@ -13,11 +13,11 @@
 #include "app/predict_changes.h"
 #include "app/profiling/batch_changes.h"
 #include "app/profiling/kept_profiles.h"
-#include "cli/experiments.h"
+#include "cli/entry_runs.h"
 #include "cli/imported_trace.h"
 #include "cli/options.h"
-#include "cli/profile_now.h"
 #include "cli/terminal.h"
+#include "cli/wait_for.h"
 #include "report/make_fit.h"
 #include "report/rendered_prediction.h"
 
@@ -60,11 +60,10 @@ base::Result<analysis::WhatIf, ExitCode> changes_predicted(const PredictOptions&
                                                            const analysis::Environment& environment,
                                                            app::WhatIfBase base,
                                                            std::vector<protocol::ChangeRequest> requests) {
-  EntryExperiments runner(runs);
   app::PredictedStep step{std::make_shared<const app::WhatIfBase>(std::move(base)), app::no_times(environment)};
   step.measure_seconds = options.measure_seconds;
   step.is_judged = false;  // the batch size is no change whose predictions other models were compared with
-  auto predicted = wait_for(runs.target(), app::predict_changes(runner, std::move(step), {std::move(requests)}, {}));
+  auto predicted = wait_for(runs.target(), app::predict_changes(runs, std::move(step), {std::move(requests)}, {}));
   if (!predicted) {
     return predicted.error();
   }

@@ -13,8 +13,8 @@
 #include <fmt/format.h>
 
 #include "app/profiling/entry_check.h"
+#include "cli/entry_runs.h"
 #include "cli/options.h"
-#include "cli/profile_now.h"
 #include "cli/profile_script.h"
 #include "cli/rendered_profile.h"
 #include "cli/script_options.h"
@@ -71,16 +71,11 @@ void add_options(CLI::App& command, const std::shared_ptr<ProfileOptions>& optio
 int profile_entry(const ProfileOptions& options) {
   const auto sizes = parse_batch_sizes(options.script.batch_sizes);
   if (!sizes) {
-    print_error(sizes.error().message());
-    return kExitUsage;
+    return fail(sizes.error(), kExitUsage);
   }
   app::ProfileRequest request = *options.request;
   request.batch_sizes = *sizes;
-  const auto target = find_target_or_report(request);
-  if (!target) {
-    return target.error().value;
-  }
-  const auto made = profile_now(request, *target);
+  const auto made = profile_now(request);
   return made ? write_out(rendered_profile(made->profile, made->outlook, &made->recorded, *options.output),
                           *options.output)
               : made.error().value;

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <csignal>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -19,19 +20,18 @@
 
 #include <fmt/format.h>
 
-#include "app/profiling/kept_profiles.h"
-#include "app/profiling/profile_run.h"
-#include "app/profiling/script_profile.h"
-#include "app/profiling/script_sizes.h"
+#include "app/script_job.h"
 #include "cli/exit_codes.h"
 #include "cli/failure_text.h"
-#include "cli/job_ranks.h"
+#include "cli/job_options.h"
 #include "cli/options.h"
-#include "cli/profile_now.h"
 #include "cli/rendered_profile.h"
 #include "cli/script_options.h"
 #include "cli/terminal.h"
-#include "store/fingerprint.h"
+#include "cli/wait_for.h"
+#include "report/rendered_job.h"
+#include "report/units.h"
+#include "report/wording.h"
 #include "worker/job.h"
 
 namespace ridgeline::cli {
@@ -73,21 +73,22 @@ base::Result<worker::JobEnd, protocol::Failure> run_job(worker::JobOptions optio
   return std::move(*ended);
 }
 
-int exit_code_of_status(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
-
-/// Whether each process has a rank of its own. Those that no launcher numbered, as of torch.multiprocessing.spawn, are
-/// numbered as they joined.
-bool number_processes(std::vector<Rank>& ranks) {
-  std::set<int> known;
-  for (const Rank& one : ranks) {
-    known.insert(one.rank);
+class BlockingScript final : public app::ScriptRunner {
+ public:
+  base::Task<base::Result<std::shared_ptr<worker::JobEnd>, protocol::Failure>> run(
+      worker::JobOptions options) override {
+    auto ended = run_job(std::move(options));
+    if (!ended) {
+      co_return std::move(ended).error();
+    }
+    co_return std::make_shared<worker::JobEnd>(std::move(*ended));
   }
-  const bool numbered = known.size() == ranks.size();
-  for (std::size_t i = 0; !numbered && i < ranks.size(); ++i) {
-    ranks[i].rank = static_cast<int>(i);
+  void announce(const std::string& text) override { print_error(text); }
+  base::Task<void> off_loop(std::function<void()> work) override {
+    work();
+    co_return;
   }
-  return numbered;
-}
+};
 
 /// "report.json" of rank 3: "report.rank3.json".
 Output output_of(Output output, int rank) {
@@ -100,15 +101,39 @@ Output output_of(Output output, int rank) {
   return output;
 }
 
-int write_report(const std::vector<Rank>& ranks, const jobs::Job& job, bool numbered, const Output& output) {
+std::string loading_text(const analysis::Profile& profile) {
+  const bool known = profile.script.has_value() && profile.script->loading.has_value();
+  return known ? report::duration(profile.script->loading->wait_ms) : "–";
+}
+
+/// A line for each process, and what keeps the ranks of a job apart: below the report of the first.
+std::string ranks_text(const app::ScriptJob& script, report::ShownWarnings warnings) {
+  std::string text = script.numbered ? "\nRanks\n" : "\nProcesses, in the order in which they imported torch\n";
+  text += fmt::format("  {:<6}{:>12}{:>20}{:>14}{:>14}\n", "", "step", "throughput", "peak memory", "data loading");
+  for (const app::RankRun& one : script.run.ranks) {
+    const analysis::Profile& profile = one.run.profile;
+    text += fmt::format("  {:<6}{:>12}{:>20}{:>14}{:>14}\n", one.rank, report::duration(profile.iteration.ms.value),
+                        report::throughput_text(profile), report::peak_text(profile), loading_text(profile));
+  }
+  if (!script.job.ranks.empty() && script.numbered) {
+    text += report::communication_text(app::compared_ranks(script), 0);
+  }
+  for (const std::string& warning : report::shown_warnings(script.job.warnings, warnings)) {
+    text += "! " + warning + "\n";
+  }
+  return text;
+}
+
+int write_reports(const app::ScriptJob& script, const Output& output) {
+  const std::vector<app::RankRun>& ranks = script.run.ranks;
   int code = kExitOk;
-  for (const Rank& one : ranks) {
+  for (const app::RankRun& one : ranks) {
     if (one.rank != ranks.front().rank && output.file.empty()) {
       break;
     }
     std::string text = rendered_profile(one.run.profile, one.run.outlook, &one.run.recorded, output);
     if (ranks.size() > 1 && one.rank == ranks.front().rank && output.format == "text") {
-      text += printable_lines(ranks_text(ranks, job, numbered, output.warnings));
+      text += printable_lines(ranks_text(script, output.warnings));
     }
     if (output.file.empty()) {
       write_to_error("\n" + text);  // standard output is the script's
@@ -119,25 +144,9 @@ int write_report(const std::vector<Rank>& ranks, const jobs::Job& job, bool numb
   return code;
 }
 
-/// Keeps the profile for `predict`, `report` and the editors, as one of the script. Without a script's file there is
-/// nothing to find it by.
-void keep(Rank& rank, const app::ProfileRequest& place) {
-  app::ProfileRequest request = place;
-  request.entry = rank.run.profile.entry_path;
-  auto target = app::find_target(request);
-  if (!target) {
-    return;
-  }
-  using std::filesystem::path;
-  if (path(target->interpreter.path).parent_path() != path(rank.interpreter).parent_path()) {
-    target->interpreter.path = rank.interpreter;
-  }
-  warn(app::keep_profile(rank.run, request, *target, app::seconds_since_1970()));
-}
-
 /// Why there is nothing to report, where no process says so itself.
-std::string nothing_text(const worker::JobEnd& end, const protocol::BoundaryRequest& boundary) {
-  if (!end.joined) {
+std::string nothing_text(const app::ScriptRun& run, const protocol::BoundaryRequest& boundary) {
+  if (!run.joined) {
     return "no Python process of the command imported torch: there is nothing to report";
   }
   if (boundary.end == protocol::StepEnd::kLine) {
@@ -174,95 +183,59 @@ base::Result<std::vector<int>> parse_ranks(const std::string& text) {
   return ranks;
 }
 
-/// Says which of the wanted ranks the command did not have.
-void report_missing(const std::vector<int>& wanted, const worker::JobEnd& end) {
-  for (const int rank : wanted) {
-    const auto is_rank = [&](const worker::JobProcess& process) { return process.joined.rank == rank; };
-    if (std::ranges::none_of(end.processes, is_rank)) {
-      print_error(fmt::format("no process of the command that was recorded had rank {}", rank));
+/// Says why processes have no profile, or that nothing was recorded. The exit code of a command that succeeded, but
+/// none of whose processes has a profile.
+int report_failures(const app::ScriptRun& run, const protocol::BoundaryRequest& boundary) {
+  for (const int rank : run.missing) {
+    print_error(fmt::format("no process of the command that was recorded had rank {}", rank));
+  }
+  int code = run.joined ? kExitEntryFailed : kExitOk;  // without torch there was nothing to find
+  std::set<std::string> shown;                         // of several processes that fail alike, one is shown
+  for (const app::RunFailure& failure : run.failures) {
+    code = std::max(code, exit_code_of(failure).value);
+    if (const std::string text = failure_text(failure, run.project_root); shown.insert(text).second) {
+      write_to_error(text);
     }
   }
-}
-
-/// The exit code of a command that succeeded, but none of whose processes has a profile.
-int exit_code_without_report(const worker::JobEnd& end) {
-  int code = end.joined ? kExitEntryFailed : kExitOk;  // without torch there was nothing to find
-  for (const worker::JobProcess& process : end.processes) {
-    if (const auto* failure = std::get_if<protocol::Failure>(&process.outcome)) {
-      code = std::max(code, exit_code_of(*failure).value);
-    }
+  if (run.ranks.empty() && run.failures.empty()) {
+    print_error(nothing_text(run, boundary));
   }
   return code;
 }
 
-/// The ranks of processes that have a profile; says why others have none, or that nothing was recorded.
-std::vector<Rank> analysed_ranks(worker::JobEnd& end, const worker::JobOptions& options, const store::Moment& began) {
-  std::vector<Rank> ranks;
-  std::set<std::string> failures;  // of several processes that fail alike, one is shown
-  for (worker::JobProcess& process : end.processes) {
-    auto rank = analysed_rank(std::move(process), options, began);
-    if (rank) {
-      ranks.push_back(std::move(*rank));
-    } else if (failures.insert(rank.error()).second) {
-      write_to_error(rank.error());
-    }
-  }
-  if (ranks.empty() && failures.empty()) {
-    print_error(nothing_text(end, options.spec.boundary));
-  }
-  return ranks;
-}
+int exit_code_of_status(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
 
 }  // namespace
 
 int profile_script(const ScriptProfile& request) {
   if (request.output.format != "text" && request.output.file.empty()) {
-    print_error("standard output is the script's: name a file for the report with --output");
-    return kExitUsage;
+    return fail("standard output is the script's: name a file for the report with --output", kExitUsage);
   }
   const auto boundary = parse_step_boundary(request.step_boundary);
   const auto sizes = parse_batch_sizes(request.batch_sizes);
   const auto wanted = parse_ranks(request.ranks);
   if (!boundary || !sizes || !wanted) {
-    print_error(!boundary ? boundary.error().message() : !sizes ? sizes.error().message() : wanted.error().message());
-    return kExitUsage;
+    return fail(!boundary ? boundary.error() : !sizes ? sizes.error() : wanted.error(), kExitUsage);
   }
-  auto planned = app::plan_job(request.script);
-  if (!planned) {
-    write_to_error(failure_text(planned.error(), request.script.place.project_root));
-    return exit_code_of(planned.error()).value;
-  }
-  worker::JobOptions& options = *planned;
-  options.spec.boundary = *boundary;
-  options.ranks = *wanted;
-  const store::Moment began;
-  auto ended = run_job(options);
-  if (!ended) {
-    write_to_error(failure_text({ended.error(), {}}, options.spec.project_root));
-    return exit_code_of(ended.error()).value;
-  }
+  app::ScriptQuestion question{request.script, *boundary, *wanted, std::nullopt};
   if (!request.batch_sizes.empty()) {
-    app::sample_sizes(*ended, options, {*sizes, request.allow_writes}, run_job, print_error);
+    question.sizes = app::SizesRequest{*sizes, request.allow_writes};
   }
-  report_missing(*wanted, *ended);
-  const int without_report = exit_code_without_report(*ended);
-  std::vector<Rank> ranks = analysed_ranks(*ended, options, began);
-  const bool numbered = number_processes(ranks);
-  const jobs::Job job = job_of(ranks, app::command_line(request.script.command));
-  if (numbered) {
-    add_communication(ranks, job);
+  BlockingScript runner;
+  const auto script = answer_of(app::profile_script(runner, std::move(question)));
+  if (!script) {
+    return script.error().value;
   }
-  if (!ranks.empty()) {
-    keep(ranks.front(), request.script.place);
-  }
-  int written = write_report(ranks, job, numbered, request.output);
+  const int without_report = report_failures(script->run, *boundary);
+  warn(script->warning);
+  int written = write_reports(*script, request.output);
   if (!request.job_file.empty()) {
-    written = std::max(written, write_job(job, request.job_file));
+    written = std::max(written, write_job(script->job, request.job_file));
   }
-  if (const int code = exit_code_of_status(ended->status); code != 0) {
+  if (const int code = exit_code_of_status(script->run.status); code != 0) {
     return code;
   }
-  return ranks.empty() ? without_report : written;
+  return script->run.ranks.empty() ? without_report : written;
 }
 
 }  // namespace ridgeline::cli

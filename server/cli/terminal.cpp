@@ -34,4 +34,12 @@ void print_error(std::string_view text) {
   std::cerr << "ridgeline: " << lines << std::endl;
 }
 
+void warn(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    print_error("warning: " + std::string(text.substr(0, end)));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
 }  // namespace ridgeline::cli

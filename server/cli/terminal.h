@@ -19,4 +19,7 @@ void write_to_error(std::string_view printable);
 /// indented: none can pass for a message of ours.
 void print_error(std::string_view text);
 
+/// Each line of `text` as a warning of ours.
+void warn(std::string_view text);
+
 }  // namespace ridgeline::cli

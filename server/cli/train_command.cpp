@@ -6,7 +6,6 @@
 #include "app/train_estimators.h"
 #include "cli/failure_text.h"
 #include "cli/options.h"
-#include "cli/profile_now.h"
 #include "report/estimators.h"
 
 namespace ridgeline::cli {

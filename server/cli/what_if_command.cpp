@@ -15,11 +15,11 @@
 #include "app/profiling/what_if_base.h"
 #include "app/python_changes.h"
 #include "app/search_changes.h"
-#include "cli/experiments.h"
+#include "cli/entry_runs.h"
 #include "cli/imported_trace.h"
 #include "cli/options.h"
-#include "cli/profile_now.h"
 #include "cli/terminal.h"
+#include "cli/wait_for.h"
 #include "cli/what_if_trace.h"
 #include "protocol/shown_text.h"
 #include "report/rendered_what_if.h"
@@ -69,15 +69,15 @@ int run_on_trace(const WhatIfOptions& options, app::WantedChanges wanted) {
 
 using AnswerOrExit = base::Result<analysis::WhatIf, ExitCode>;
 
-AnswerOrExit searched(const WhatIfOptions& options, EntryExperiments& runner, const app::Target& target,
+AnswerOrExit searched(const WhatIfOptions& options, EntryRuns& runs, const app::Target& target,
                       const app::PredictedStep& step, app::ChangeQuestion question, const app::ShowFirst& show) {
   const auto limit = options.memory_bytes > 0 ? std::optional(options.memory_bytes) : std::nullopt;
-  return wait_for(target, app::search_changes(runner, step, std::move(question), limit, show));
+  return wait_for(target, app::search_changes(runs, step, std::move(question), limit, show));
 }
 
-AnswerOrExit predicted(EntryExperiments& runner, const app::Target& target, const app::PredictedStep& step,
+AnswerOrExit predicted(EntryRuns& runs, const app::Target& target, const app::PredictedStep& step,
                        app::ChangeQuestion question, const app::ShowFirst& show) {
-  auto predicted = wait_for(target, app::predict_changes(runner, step, std::move(question), show));
+  auto predicted = wait_for(target, app::predict_changes(runs, step, std::move(question), show));
   if (!predicted) {
     return predicted.error();
   }
@@ -112,12 +112,11 @@ int run_on_entry(const WhatIfOptions& options, app::WantedChanges wanted) {
   const app::PredictedStep step{std::make_shared<const app::WhatIfBase>(std::move(base)),
                                 app::no_times(made->profile.environment), std::move(wanted.user_changes),
                                 options.measure_seconds};
-  EntryExperiments runner(runs);
-  auto answer = options.search ? searched(options, runner, *target, step, std::move(question), show)
-                               : predicted(runner, *target, step, std::move(question), show);
+  auto answer = options.search ? searched(options, runs, *target, step, std::move(question), show)
+                               : predicted(runs, *target, step, std::move(question), show);
   if (answer && (options.attempt || options.search)) {
     const std::size_t most = options.search ? app::kMostTried : protocol::kMaxChanges;
-    answer = wait_for(*target, app::try_changes(runner, std::move(*answer), most, options.try_seconds));
+    answer = wait_for(*target, app::try_changes(runs, std::move(*answer), most, options.try_seconds));
   }
   if (!answer) {
     return answer.error().value;

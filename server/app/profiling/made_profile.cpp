@@ -7,9 +7,7 @@
 
 #include "analysis/prediction/answers.h"
 #include "app/profiling/kept_profiles.h"
-#include "app/profiling/ran_sources.h"
 #include "app/profiling/unsaved_text.h"
-#include "app/profiling/what_if_base.h"
 #include "base/line_index.h"
 #include "source/entry_point.h"
 #include "store/profile_store.h"
@@ -45,35 +43,31 @@ std::vector<std::string> library_lines(const analysis::Profile& profile) {
 
 }  // namespace
 
-ProfileOutcome make_profile(worker::Finished finished, const ProfileRequest& request, const Target& target,
-                            const PlannedRun& plan) {
-  auto analysed = analyse_run(std::move(finished), plan);
-  if (!analysed) {
-    return std::move(analysed).error();
+ProfiledEntry keep_with_texts(ProfileRun run, const ProfileRequest& request, const Target& target) {
+  ProfiledEntry profiled{std::move(run), {}, seconds_since_1970()};
+  ProfileRun& made = profiled.run;
+  profiled.sources = ran_sources(made.profile, request.overlay, made.began);
+  add_line_texts(made.profile, profiled.sources.texts);
+  if (request.keep && request.overlay.empty()) {
+    profiled.warning = keep_profile(made, request, target, profiled.created_s);
   }
-  auto what_if = std::make_shared<const WhatIfBase>(what_if_base(*analysed));
-  MadeProfile made = keep_with_texts(std::move(*analysed), request, target);
-  made.what_if = std::move(what_if);
-  return made;
+  return profiled;
 }
 
-MadeProfile keep_with_texts(ProfileRun run, const ProfileRequest& request, const Target& target) {
+MadeProfile made_profile(ProfiledEntry profiled) {
+  analysis::Profile& profile = profiled.run.profile;
   MadeProfile made;
-  made.created_s = seconds_since_1970();
-  RanSources sources = ran_sources(run.profile, request.overlay, run.began);
-  add_line_texts(run.profile, sources.texts);
-  made.sources = std::move(sources.texts);
-  made.changed = std::move(sources.changed);
-  if (request.keep && request.overlay.empty()) {
-    made.warning = keep_profile(run, request, target, made.created_s);
-  }
-  made.kept = !run.profile.id.empty();
+  made.created_s = profiled.created_s;
+  made.sources = std::move(profiled.sources.texts);
+  made.changed = std::move(profiled.sources.changed);
+  made.warning = std::move(profiled.warning);
+  made.kept = !profile.id.empty();
   if (!made.kept) {
-    run.profile.id = store::new_profile_id();
+    profile.id = store::new_profile_id();
   }
-  made.library_lines = library_lines(run.profile);
-  made.profile = std::move(run.profile);
-  made.outlook = std::move(run.outlook);
+  made.library_lines = library_lines(profile);
+  made.profile = std::move(profile);
+  made.outlook = std::move(profiled.run.outlook);
   made.batch_size_literal = batch_size_literal_of(made);
   return made;
 }

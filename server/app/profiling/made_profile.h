@@ -10,6 +10,7 @@
 #include "analysis/values/prediction.h"
 #include "analysis/values/profile.h"
 #include "app/profiling/profile_run.h"
+#include "app/profiling/ran_sources.h"
 #include "app/profiling/request.h"
 #include "base/result.h"
 #include "protocol/worker_messages.h"
@@ -38,13 +39,20 @@ struct MadeProfile {
 
 using ProfileOutcome = base::Result<MadeProfile, RunFailure>;
 
-/// The rest of a run: analysis, the texts, and the profile kept in the cache. A run of unsaved texts is not kept:
-/// it has an id all the same. Reads files and writes the store; for a thread that may wait.
-ProfileOutcome make_profile(worker::Finished finished, const ProfileRequest& request, const Target& target,
-                            const PlannedRun& plan);
+/// A profile that was just made, with the texts of its lines and, where it is kept, its id.
+struct ProfiledEntry {
+  ProfileRun run;
+  RanSources sources;
+  std::int64_t created_s = 0;  ///< seconds since 1970
+  std::string warning{};       ///< of the store; mostly empty
+};
 
-/// The same of a run that was analysed.
-MadeProfile keep_with_texts(ProfileRun run, const ProfileRequest& request, const Target& target);
+/// Adds the texts, and keeps the profile in the cache where the request says so; a run of unsaved texts is not kept.
+/// Reads files and writes the store; for a thread that may wait.
+ProfiledEntry keep_with_texts(ProfileRun run, const ProfileRequest& request, const Target& target);
+
+/// The same for an editor: it has an id also where it is not kept. Without `what_if`. Reads files.
+MadeProfile made_profile(ProfiledEntry profiled);
 
 /// The stored profile that is up to date, if there is one, with the files' texts. Starts nothing; for a thread that may
 /// wait.

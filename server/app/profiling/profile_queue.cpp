@@ -4,13 +4,13 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 #include <chrono>
-#include <exception>
 #include <optional>
 #include <utility>
 
+#include "app/profiling/profile_entry.h"
 #include "app/profiling/remaining_time.h"
+#include "app/profiling/run_script.h"
 #include "app/profiling/size_chooser.h"
-#include "app/profiling/tried_change.h"
 
 namespace ridgeline::app {
 
@@ -43,35 +43,13 @@ struct ProfileQueue::Job {
   std::optional<protocol::Experiment> experiment{};  ///< in place of a profile
   std::unique_ptr<worker::Job> script_job{};         ///< while it runs
   State state = State::kWaiting;
-  std::optional<FailureKind> ended_as{};  ///< kCancelled or kSuperseded while its run is being ended
-  RemainingTime remaining{};
+  std::optional<FailureKind> ended_as{};           ///< kCancelled or kSuperseded while its run is being ended
   std::function<void(bool)> go{};                  ///< its turn has come
   std::function<void(ProfileOutcome)> done{};      ///< its outcome, to the task that waits for it
   std::function<void(ExperimentOutcome)> found{};  ///< the outcome of an experiment, to the task that waits for it
 
   bool is_trial() const { return held != nullptr; }
 };
-
-namespace {
-
-RunFailure analysis_failed(const std::exception& error) {
-  return {protocol::failure_of(FailureKind::kInternalError, "analyse",
-                               std::string("The analysis failed: ") + error.what() + ". Please report it."),
-          ""};
-}
-
-/// Nothing that is thrown leaves the pool: a daemon that ends loses everyone's profiles.
-ProfileOutcome make_or_fail(worker::Finished finished, const ProfileRequest& request, const Target& target,
-                            const PlannedRun& plan, const MadeProfile* held) {
-  try {
-    return held == nullptr ? make_profile(std::move(finished), request, target, plan)
-                           : make_trial(std::move(finished), request, target, plan, *held);
-  } catch (const std::exception& error) {
-    return analysis_failed(error);
-  }
-}
-
-}  // namespace
 
 ProfileQueue::ProfileQueue(asio::io_context& loop, asio::thread_pool& pool, worker::Reaper& reaper)
     : loop_(loop), pool_(pool), reaper_(reaper), idle_(loop) {}
@@ -129,7 +107,7 @@ base::Task<ProfileOutcome> ProfileQueue::outcome_of(std::shared_ptr<Job> job) {
   // A task of its own: its end is reported at once when it is cancelled, also while something on the pool goes on.
   const auto begin = [this, job](std::function<void(ProfileOutcome)> done) {
     job->done = std::move(done);
-    base::start(loop_, job->script.has_value() ? run_script(job) : run(job));
+    base::start(loop_, run(job));
   };
   auto outcome = base::callback<ProfileOutcome>(begin);
   co_return co_await std::move(outcome);
@@ -157,84 +135,98 @@ base::Task<bool> ProfileQueue::has_turn(std::shared_ptr<Job> job) {
   co_return may_run;
 }
 
+/// A job whose turn has come, for the use case that it is.
+class ProfileQueue::JobRunner final : public EntryRunner, public ScriptRunner {
+ public:
+  JobRunner(ProfileQueue& queue, std::shared_ptr<Job> job) : queue_(queue), job_(std::move(job)) {}
+
+  base::Task<std::shared_ptr<worker::Finished>> run(PlannedRun plan, RemainingTime& remaining) override;
+  base::Task<base::Result<std::shared_ptr<worker::JobEnd>, protocol::Failure>> run(worker::JobOptions options) override;
+  void show(const protocol::Progress& /*step*/, const protocol::Progress& timed) override;
+  void warn(const std::string& text) override { warnings_ += (warnings_.empty() || text.empty() ? "" : "\n") + text; }
+  void announce(const std::string& /*text*/) override {}
+  base::Task<void> off_loop(std::function<void()> work) override;
+  const std::string& warnings() const { return warnings_; }
+
+ private:
+  /// What follows need not wait any longer. Why nothing more of the job is done, where it was ended meanwhile.
+  std::optional<protocol::Failure> leave_the_worker();
+
+  ProfileQueue& queue_;
+  std::shared_ptr<Job> job_;
+  std::string warnings_;
+};
+
+base::Task<void> ProfileQueue::JobRunner::off_loop(std::function<void()> work) {
+  const auto called = [work = std::move(work)] {
+    work();
+    return true;
+  };
+  auto working = base::while_alive(queue_.lifetime_, base::run_on(queue_.pool_, called));
+  co_await std::move(working);
+}
+
+void ProfileQueue::JobRunner::show(const protocol::Progress& /*step*/, const protocol::Progress& timed) {
+  if (!job_->ended_as.has_value()) {
+    job_->events.progress(timed);
+  }
+}
+
+std::optional<protocol::Failure> ProfileQueue::JobRunner::leave_the_worker() {
+  if (job_->ended_as.has_value()) {
+    return ended(*job_->ended_as);
+  }
+  job_->state = Job::State::kAnalysing;
+  queue_.start_next();
+  return std::nullopt;
+}
+
+base::Task<std::shared_ptr<worker::Finished>> ProfileQueue::JobRunner::run(PlannedRun plan, RemainingTime& remaining) {
+  if (job_->state == Job::State::kEnded) {
+    co_return std::make_shared<worker::Finished>(worker::Finished{ended(FailureKind::kCancelled), {}, {}});
+  }
+  job_->state = Job::State::kRunning;
+  auto measuring = queue_.measure(job_, std::move(plan), &remaining);
+  std::shared_ptr<worker::Finished> finished = co_await std::move(measuring);
+  if (auto why = leave_the_worker()) {
+    finished->outcome = std::move(*why);
+  }
+  co_return finished;
+}
+
+base::Task<base::Result<std::shared_ptr<worker::JobEnd>, protocol::Failure>> ProfileQueue::JobRunner::run(
+    worker::JobOptions options) {
+  if (job_->state == Job::State::kEnded) {
+    co_return protocol::Failure(ended(FailureKind::kCancelled));
+  }
+  job_->state = Job::State::kRunning;
+  auto measuring = queue_.measure_script(job_, std::move(options));
+  auto end = co_await std::move(measuring);
+  job_->script_job.reset();
+  if (auto why = leave_the_worker()) {
+    co_return std::move(*why);
+  }
+  if (end) {
+    job_->events.progress({"analyse", 0.95, "Analysing"});
+  }
+  co_return std::move(end);
+}
+
 base::Task<void> ProfileQueue::run(std::shared_ptr<Job> job) {
   auto turn = has_turn(job);
   if (!co_await std::move(turn)) {
     co_return;
   }
-  const auto ask_duration = [job] { return last_duration(job->request, job->target); };
-  auto asked = base::while_alive(lifetime_, base::run_on(pool_, ask_duration));
-  const LastDuration last = co_await std::move(asked);
-  if (job->state == Job::State::kEnded) {
-    co_return;
+  JobRunner runner(*this, job);
+  auto making = job->script.has_value() ? make_script_profile(runner, *job->script, job->target)
+                : job->is_trial()       ? app::try_batch_size(runner, job->request, job->target, job->held)
+                                        : make_profile(runner, job->request, job->target);
+  ProfileOutcome outcome = co_await std::move(making);
+  if (outcome) {
+    outcome->warning = runner.warnings();
+  } else if (job->ended_as.has_value()) {
+    outcome = ended(*job->ended_as);
   }
-  job->remaining = RemainingTime(last.seconds);
-  job->state = Job::State::kRunning;
-  const PlannedRun plan = plan_run(job->request, job->target);
-  auto measurement = measure(job, plan);
-  const std::shared_ptr<worker::Finished> finished = co_await std::move(measurement);
-  if (job->ended_as.has_value()) {
-    finish(*job, ended(*job->ended_as));
-    co_return;
-  }
-  job->state = Job::State::kAnalysing;
-  job->events.progress({"analyse", 0.95, "Analysing"});
-  start_next();
-  const auto took = job->remaining.elapsed(RemainingTime::Clock::now());
-  const auto analyse = [job, finished, plan, took, warning = last.warning] {
-    ProfileOutcome outcome = make_or_fail(std::move(*finished), job->request, job->target, plan, job->held.get());
-    if (outcome && outcome->warning.empty()) {
-      outcome->warning = warning;
-    }
-    if (outcome && !job->is_trial() && took.has_value() && outcome->warning.empty()) {
-      outcome->warning = keep_duration(job->request, job->target, *took);
-    }
-    return outcome;
-  };
-  auto analysis = base::while_alive(lifetime_, base::run_on(pool_, analyse));
-  ProfileOutcome outcome = co_await std::move(analysis);
-  finish(*job, std::move(outcome));
-}
-
-base::Task<void> ProfileQueue::run_script(std::shared_ptr<Job> job) {
-  auto turn = has_turn(job);
-  if (!co_await std::move(turn)) {
-    co_return;
-  }
-  const store::Moment began;
-  const auto plan = [job] { return plan_background_job(*job->script, job->target); };
-  auto planning = base::while_alive(lifetime_, base::run_on(pool_, plan));
-  const auto options = co_await std::move(planning);
-  if (job->state == Job::State::kEnded) {
-    co_return;
-  }
-  if (!options) {
-    finish(*job, options.error());
-    co_return;
-  }
-  job->state = Job::State::kRunning;
-  auto measurement = measure_script(job, *options);
-  const std::shared_ptr<worker::JobEnd> ended_job = co_await std::move(measurement);
-  job->script_job.reset();
-  if (job->ended_as.has_value()) {
-    finish(*job, ended(*job->ended_as));
-    co_return;
-  }
-  if (job->state == Job::State::kEnded) {
-    co_return;  // it could not be started
-  }
-  job->state = Job::State::kAnalysing;
-  job->events.progress({"analyse", 0.95, "Analysing"});
-  start_next();
-  const auto analyse = [job, ended_job, options, began]() -> ProfileOutcome {
-    try {
-      return make_script_profile(std::move(*ended_job), *options, job->target, began);
-    } catch (const std::exception& error) {
-      return analysis_failed(error);
-    }
-  };
-  auto analysis = base::while_alive(lifetime_, base::run_on(pool_, analyse));
-  ProfileOutcome outcome = co_await std::move(analysis);
   finish(*job, std::move(outcome));
 }
 
@@ -244,7 +236,7 @@ base::Task<void> ProfileQueue::run_experiment(std::shared_ptr<Job> job) {
     co_return;
   }
   job->state = Job::State::kRunning;
-  auto measurement = measure(job, plan_experiment(job->request, job->target, *job->experiment));
+  auto measurement = measure(job, plan_experiment(job->request, job->target, *job->experiment), nullptr);
   const std::shared_ptr<worker::Finished> finished = co_await std::move(measurement);
   if (job->ended_as.has_value()) {
     finish(*job, ended(*job->ended_as));
@@ -253,9 +245,8 @@ base::Task<void> ProfileQueue::run_experiment(std::shared_ptr<Job> job) {
   }
 }
 
-base::Task<std::shared_ptr<worker::JobEnd>> ProfileQueue::measure_script(std::shared_ptr<Job> job,
-                                                                         worker::JobOptions options) {
-  const auto begin = [this, job, &options](std::function<void(std::shared_ptr<worker::JobEnd>)> done) {
+base::Task<ProfileQueue::ScriptEnd> ProfileQueue::measure_script(std::shared_ptr<Job> job, worker::JobOptions options) {
+  const auto begin = [this, job, &options](std::function<void(ScriptEnd)> done) {
     const auto end = [this, done](worker::JobEnd job_end) {
       // Not from within the job's call: what follows destroys it.
       const auto kept = std::make_shared<worker::JobEnd>(std::move(job_end));
@@ -273,26 +264,27 @@ base::Task<std::shared_ptr<worker::JobEnd>> ProfileQueue::measure_script(std::sh
       job->script_job = std::move(*started);
       return;
     }
-    finish(*job, RunFailure{started.error(), ""});
-    asio::post(loop_, lifetime_.guard([done] { done(std::make_shared<worker::JobEnd>()); }));
+    asio::post(loop_, lifetime_.guard([done, failure = started.error()] { done(failure); }));
   };
-  auto ended_job = base::callback<std::shared_ptr<worker::JobEnd>>(begin);
+  auto ended_job = base::callback<ScriptEnd>(begin);
   co_return co_await std::move(ended_job);
 }
 
-base::Task<std::shared_ptr<worker::Finished>> ProfileQueue::measure(std::shared_ptr<Job> job, PlannedRun plan) {
+base::Task<std::shared_ptr<worker::Finished>> ProfileQueue::measure(std::shared_ptr<Job> job, PlannedRun plan,
+                                                                    RemainingTime* remaining) {
   if (worker_ == nullptr || interpreter_ != job->target.interpreter.path) {
     interpreter_ = job->target.interpreter.path;
     worker_ = std::make_unique<worker::Worker>(loop_, reaper_, worker::WorkerOptions{interpreter_, job->target.cache});
   }
-  const auto begin = [this, job, &plan](std::function<void(std::shared_ptr<worker::Finished>)> done) {
-    const auto handle = [this, job, done](worker::Event event) {
+  const auto begin = [this, job, &plan, remaining](std::function<void(std::shared_ptr<worker::Finished>)> done) {
+    const auto handle = [this, job, done, remaining](worker::Event event) {
       if (auto* end = std::get_if<worker::Finished>(&event)) {
         // Not from within the worker's call: what follows may start its next run.
         const auto finished = std::make_shared<worker::Finished>(std::move(*end));
         asio::post(loop_, lifetime_.guard([done, finished] { done(finished); }));
       } else if (!job->ended_as.has_value()) {
-        job->events.progress(job->remaining.of(std::get<protocol::Progress>(event), RemainingTime::Clock::now()));
+        const auto& step = std::get<protocol::Progress>(event);
+        job->events.progress(remaining == nullptr ? step : remaining->of(step, RemainingTime::Clock::now()));
       }
     };
     worker_->run(plan.spec, plan.limits, handle, {asio::make_strand(pool_.get_executor()), chooser_of(plan)});

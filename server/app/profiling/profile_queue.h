@@ -13,6 +13,7 @@
 
 #include "app/profiling/made_profile.h"
 #include "app/profiling/profile_run.h"
+#include "app/profiling/remaining_time.h"
 #include "app/profiling/request.h"
 #include "app/profiling/script_profile.h"
 #include "app/profiling/what_if_base.h"
@@ -64,15 +65,18 @@ class ProfileQueue {
 
  private:
   struct Job;
+  class JobRunner;
+  using ScriptEnd = base::Result<std::shared_ptr<worker::JobEnd>, protocol::Failure>;
 
   base::Task<ProfileOutcome> outcome_of(std::shared_ptr<Job> job);
   base::Task<void> run(std::shared_ptr<Job> job);
-  base::Task<void> run_script(std::shared_ptr<Job> job);
   base::Task<void> run_experiment(std::shared_ptr<Job> job);
   /// Waits for the job's turn. False when it has ended: it may have been cancelled, or its code may not run.
   base::Task<bool> has_turn(std::shared_ptr<Job> job);
-  base::Task<std::shared_ptr<worker::JobEnd>> measure_script(std::shared_ptr<Job> job, worker::JobOptions options);
-  base::Task<std::shared_ptr<worker::Finished>> measure(std::shared_ptr<Job> job, PlannedRun plan);
+  base::Task<ScriptEnd> measure_script(std::shared_ptr<Job> job, worker::JobOptions options);
+  /// `remaining` outlives the task; null: the time that is left is not known.
+  base::Task<std::shared_ptr<worker::Finished>> measure(std::shared_ptr<Job> job, PlannedRun plan,
+                                                        RemainingTime* remaining);
   void supersede(const std::function<bool(const Job&)>& which);
   void end(Ticket ticket, protocol::FailureKind kind);
   void start_next();

@@ -126,6 +126,12 @@ void add_warnings(analysis::RunInput& input, worker::RunOutput& output, const Pl
 
 }  // namespace
 
+RunFailure analysis_failure(const std::exception& error) {
+  return {protocol::failure_of(protocol::FailureKind::kInternalError, "analyse",
+                               std::string("The analysis failed: ") + error.what() + ". Please report it."),
+          ""};
+}
+
 std::uint64_t memory_for_user_code() {
   return static_cast<std::uint64_t>(kMemoryShare * static_cast<double>(worker::memory_available()));
 }

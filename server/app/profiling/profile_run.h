@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,6 +45,9 @@ struct ProfileRun {
   analysis::Outlook outlook;       ///< of the profile
   analysis::RecordedRun recorded;  ///< at the profile's batch size
 };
+
+/// What an exception of the analysis says to the user.
+RunFailure analysis_failure(const std::exception& error);
 
 /// Bytes that user code may have, of what is available now: the rest keeps the machine alive.
 std::uint64_t memory_for_user_code();

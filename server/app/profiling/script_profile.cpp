@@ -1,7 +1,5 @@
 #include "app/profiling/script_profile.h"
 
-#include <sys/wait.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <utility>
@@ -10,7 +8,6 @@
 #include "worker/cache.h"
 #include "worker/interpreter.h"
 #include "worker/machine.h"
-#include "worker/process.h"
 
 namespace ridgeline::app {
 
@@ -19,18 +16,6 @@ namespace {
 bool is_script(const std::string& word) {
   std::error_code problem;
   return word.ends_with(".py") && std::filesystem::is_regular_file(word, problem);
-}
-
-/// Why a job has no process to show.
-RunFailure no_figures(worker::JobEnd& end, const Target& target) {
-  const std::string name = std::filesystem::path(target.entry).filename().string();
-  const bool ended_well = WIFEXITED(end.status) && WEXITSTATUS(end.status) == 0;
-  const std::string what = ended_well ? "ended" : worker::describe_end(end.status);
-  return {protocol::failure_of(
-              ended_well ? protocol::FailureKind::kNoTrainingStep : protocol::FailureKind::kProcessDied, "iteration",
-              end.joined ? name + " " + what + " before it took a training step."
-                         : name + " " + what + " before it imported torch."),
-          std::move(end.output)};
 }
 
 /// What a shell takes as it is.
@@ -107,33 +92,6 @@ base::Result<worker::JobOptions, RunFailure> plan_background_job(const ScriptReq
     options->variables = request.variables;
   }
   return options;
-}
-
-ProfileOutcome make_script_profile(worker::JobEnd end, const worker::JobOptions& options, const Target& target,
-                                   const store::Moment& began) {
-  const auto has_figures = [](const worker::JobProcess& process) {
-    return std::holds_alternative<worker::RunOutput>(process.outcome);
-  };
-  const auto trained = std::ranges::count_if(end.processes, has_figures);
-  auto first = std::ranges::find_if(end.processes, has_figures);
-  if (first == end.processes.end()) {
-    first = end.processes.begin();  // it says why
-  }
-  if (first == end.processes.end()) {
-    return no_figures(end, target);
-  }
-  auto run = analyse_process(std::move(*first), options, began);
-  if (!run) {
-    run.error().output = std::move(end.output);
-    return std::move(run).error();
-  }
-  if (trained > 1) {
-    run->profile.warnings.push_back("These figures are of the first of " + std::to_string(trained) +
-                                    " processes that train.");
-  }
-  ProfileRequest request;
-  request.keep = false;
-  return keep_with_texts(std::move(*run), request, target);
 }
 
 std::string command_line(const std::vector<std::string>& command) {

@@ -1,10 +1,9 @@
-// A training script that runs as it is: from the request to a profile of each of its processes.
+// A training script that runs as it is: the job of a request, and the profile of a process of it.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "app/profiling/made_profile.h"
 #include "app/profiling/profile_run.h"
 #include "app/profiling/request.h"
 #include "base/result.h"
@@ -38,11 +37,6 @@ base::Result<ProfileRun, RunFailure> analyse_process(worker::JobProcess process,
 /// The job of an editor's request for a script, in the background, which ends once its steps are timed. Fails as
 /// plan_job() does.
 base::Result<worker::JobOptions, RunFailure> plan_background_job(const ScriptRequest& request, const Target& target);
-
-/// The profile of a job in the background: of its first process that trained. Not kept in the store. `began`: before
-/// anything of the user's was read. Reads files; for a thread that may wait.
-ProfileOutcome make_script_profile(worker::JobEnd end, const worker::JobOptions& options, const Target& target,
-                                   const store::Moment& began);
 
 /// The command as a shell would read it, for the user.
 std::string command_line(const std::vector<std::string>& command);

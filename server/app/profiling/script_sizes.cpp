@@ -120,24 +120,19 @@ void warn(const std::vector<RunOutput*>& outputs, const std::string& warning) {
   }
 }
 
-/// One run of the command; whether there may be another. `sampled`: whether another size was measured before.
-bool sample(const std::vector<RunOutput*>& outputs, const worker::JobOptions& options, int size, bool sampled,
-            const RunJob& run_job) {
-  auto ended = run_job(options);
-  if (!ended) {
-    skip(outputs, skipped(ended.error().kind, size, ended.error().message));
-    return true;
-  }
-  const std::vector<RunOutput*> measured = outputs_of(*ended);
-  const std::string obstacle = measured.size() == outputs.size() ? "" : write_obstacle(ended->guard);
+/// Adds what a run of the command at that size gave; whether there may be another run.
+bool add_run(const std::vector<RunOutput*>& outputs, int size, worker::JobEnd& ended) {
+  const bool sampled = outputs.front()->batches.size() > 1;  // another size was measured before
+  const std::vector<RunOutput*> measured = outputs_of(ended);
+  const std::string obstacle = measured.size() == outputs.size() ? "" : write_obstacle(ended.guard);
   if (!obstacle.empty()) {
     warn(outputs, (sampled ? "No further batch size was run: " : kNoOther) + obstacle);
     return false;
   }
   for (std::size_t rank = 0; rank < outputs.size(); ++rank) {
-    add(*outputs[rank], measured.size() == outputs.size() ? measured[rank] : nullptr, *ended, size);
+    add(*outputs[rank], measured.size() == outputs.size() ? measured[rank] : nullptr, ended, size);
   }
-  return !ended->interrupted;
+  return !ended.interrupted;
 }
 
 }  // namespace
@@ -166,16 +161,16 @@ base::Result<std::vector<SizeRun>> plan_sizes(const protocol::RunResult& first, 
   return runs;
 }
 
-void sample_sizes(worker::JobEnd& first, worker::JobOptions options, const SizesRequest& request, const RunJob& run_job,
-                  const std::function<void(const std::string&)>& note) {
+base::Task<void> sample_sizes(ScriptRunner& runner, worker::JobEnd& first, worker::JobOptions options,
+                              SizesRequest request) {
   const std::vector<RunOutput*> outputs = outputs_of(first);
   if (outputs.empty() || first.interrupted) {
-    return;
+    co_return;
   }
   const auto runs = plan_sizes(outputs.front()->result, request);
   if (!runs) {
     warn(outputs, runs.error().message());
-    return;
+    co_return;
   }
   options.spec.stop = true;
   options.guarded = !request.allow_writes;
@@ -183,10 +178,13 @@ void sample_sizes(worker::JobEnd& first, worker::JobOptions options, const Sizes
   options.spec.memory_limit_bytes = memory_for_user_code() / outputs.size();
   for (const SizeRun& run : *runs) {
     options.spec.loader_sizes = run.loader_sizes;
-    note(fmt::format("running the command again, with a batch size of {} ({} of {})", run.batch_size,
-                     &run - runs->data() + 1, runs->size()));
-    const bool sampled = outputs.front()->batches.size() > 1;
-    if (!sample(outputs, options, run.batch_size, sampled, run_job)) {
+    runner.announce(fmt::format("running the command again, with a batch size of {} ({} of {})", run.batch_size,
+                                &run - runs->data() + 1, runs->size()));
+    auto running = runner.run(options);
+    const auto ended = co_await std::move(running);
+    if (!ended) {
+      skip(outputs, skipped(ended.error().kind, run.batch_size, ended.error().message));
+    } else if (!add_run(outputs, run.batch_size, **ended)) {
       break;
     }
   }

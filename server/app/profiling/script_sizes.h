@@ -1,11 +1,12 @@
 // Other batch sizes of a training script: the command runs again for each, with its data loaders' batch size replaced.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
+#include "app/profiling/script_runner.h"
 #include "base/result.h"
+#include "base/task.h"
 #include "protocol/worker_messages.h"
 #include "worker/job.h"
 
@@ -25,13 +26,10 @@ struct SizeRun {
 /// Which runs the request needs, each batch size once; or why there can be none, as a sentence.
 base::Result<std::vector<SizeRun>> plan_sizes(const protocol::RunResult& first, const SizesRequest& request);
 
-/// Runs a job to its end.
-using RunJob = std::function<base::Result<worker::JobEnd, protocol::Failure>(const worker::JobOptions&)>;
-
 /// Makes these runs and adds what they measured to the processes of the first one. Every run stops once it is measured.
 /// Where none can be made, or one would change files before it is measured, the first run's warnings say why; a run
-/// that fails is a batch size that was skipped. `note` is for the user, before each run.
-void sample_sizes(worker::JobEnd& first, worker::JobOptions options, const SizesRequest& request, const RunJob& run_job,
-                  const std::function<void(const std::string&)>& note);
+/// that fails is a batch size that was skipped. `first` outlives the task.
+base::Task<void> sample_sizes(ScriptRunner& runner, worker::JobEnd& first, worker::JobOptions options,
+                              SizesRequest request);
 
 }  // namespace ridgeline::app

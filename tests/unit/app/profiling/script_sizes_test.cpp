@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <boost/asio/io_context.hpp>
+#include <functional>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace ridgeline::app {
 namespace {
@@ -41,6 +45,33 @@ const worker::RunOutput& output_of(const worker::JobEnd& end) {
   return std::get<worker::RunOutput>(end.processes.front().outcome);
 }
 
+using Ended = base::Result<worker::JobEnd, protocol::Failure>;
+
+/// Answers each run at once.
+class FakeScript final : public ScriptRunner {
+ public:
+  explicit FakeScript(std::function<Ended(const worker::JobOptions&)> answer) : answer_(std::move(answer)) {}
+  base::Task<base::Result<std::shared_ptr<worker::JobEnd>, protocol::Failure>> run(
+      worker::JobOptions options) override {
+    co_return std::make_shared<worker::JobEnd>(*answer_(options));
+  }
+  void announce(const std::string& text) override { notes.push_back(text); }
+  base::Task<void> off_loop(std::function<void()> work) override {
+    work();
+    co_return;
+  }
+  std::vector<std::string> notes;
+
+ private:
+  std::function<Ended(const worker::JobOptions&)> answer_;
+};
+
+void sample(FakeScript& script, worker::JobEnd& first, const SizesRequest& request) {
+  boost::asio::io_context loop;
+  base::start(loop, sample_sizes(script, first, {}, request));
+  loop.run();
+}
+
 TEST(PlanSizes, ScalesTheLoadersOfAStep) {
   const auto runs = plan_sizes(script_with({8}, 32), {{16, 64}, false});  // four batches of eight
   ASSERT_TRUE(runs.has_value());
@@ -74,24 +105,23 @@ TEST(PlanSizes, RefusesWhatCannotBe) {
 TEST(SampleSizes, AddsWhatFurtherRunsMeasured) {
   worker::JobEnd first = end_with(32);
   std::vector<worker::JobOptions> asked;
-  const RunJob run_job = [&](const worker::JobOptions& options) -> base::Result<worker::JobEnd, protocol::Failure> {
+  FakeScript script([&](const worker::JobOptions& options) {
     asked.push_back(options);
     return end_with(4 * options.spec.loader_sizes.front().given);
-  };
-  std::vector<std::string> notes;
-  sample_sizes(first, {}, {{16, 64}, false}, run_job, [&](const std::string& note) { notes.push_back(note); });
+  });
+  sample(script, first, {{16, 64}, false});
   ASSERT_EQ(output_of(first).batches.size(), 3U);
   EXPECT_EQ(output_of(first).batches[2].batch_size, 64);
   ASSERT_EQ(asked.size(), 2U);
   EXPECT_TRUE(asked[0].spec.stop && asked[0].discards_output && asked[0].guarded);
   EXPECT_GT(asked[0].spec.memory_limit_bytes, 0U);
-  EXPECT_THAT(notes, ElementsAre(HasSubstr("batch size of 16 (1 of 2)"), HasSubstr("64 (2 of 2)")));
+  EXPECT_THAT(script.notes, ElementsAre(HasSubstr("batch size of 16 (1 of 2)"), HasSubstr("64 (2 of 2)")));
 }
 
 TEST(SampleSizes, SkipsWhatDidNotWork) {
   worker::JobEnd first = end_with(32);
   int runs = 0;
-  const RunJob run_job = [&](const worker::JobOptions&) -> base::Result<worker::JobEnd, protocol::Failure> {
+  FakeScript script([&](const worker::JobOptions&) {
     if (++runs == 1) {
       return end_with(32);  // as a data set that is too small gives
     }
@@ -99,8 +129,8 @@ TEST(SampleSizes, SkipsWhatDidNotWork) {
     end.processes.push_back({{}, protocol::failure_of(protocol::FailureKind::kOutOfMemory, "iteration", "no room")});
     end.interrupted = true;
     return end;
-  };
-  sample_sizes(first, {}, {{64, 128, 256}, false}, run_job, [](const std::string&) {});
+  });
+  sample(script, first, {{64, 128, 256}, false});
   ASSERT_EQ(output_of(first).skipped.size(), 2U) << "an interrupt ends it";
   EXPECT_EQ(output_of(first).skipped[0].batch_size, 64);
   EXPECT_THAT(output_of(first).skipped[0].message, HasSubstr("gave a step 32 samples"));
@@ -111,20 +141,21 @@ TEST(SampleSizes, SkipsWhatDidNotWork) {
 TEST(SampleSizes, WarnsOfWhyThereAreNone) {
   worker::JobEnd first = end_with(32);
   std::get<worker::RunOutput>(first.processes.front().outcome).result.script->sizes_obstacle = "of a reason";
-  sample_sizes(first, {}, {}, {}, [](const std::string&) {});
+  FakeScript script({});
+  sample(script, first, {});
   EXPECT_THAT(output_of(first).result.warnings, ElementsAre(HasSubstr("of a reason")));
 }
 
 /// What is said of the first run after runs at 16 and 64 that ended with these reports; how many were made.
 int runs_until(const std::vector<worker::Report>& reports, worker::JobEnd& first, bool measured = false) {
   int runs = 0;
-  const RunJob run_job = [&](const worker::JobOptions& options) -> base::Result<worker::JobEnd, protocol::Failure> {
+  FakeScript script([&](const worker::JobOptions& options) {
     worker::JobEnd end = measured ? end_with(options.spec.loader_sizes.front().given) : worker::JobEnd();
     end.guard = reports[static_cast<std::size_t>(runs++)];
     return end;
-  };
+  });
   std::get<worker::RunOutput>(first.processes.front().outcome).result.script->loader_sizes = {32};
-  sample_sizes(first, {}, {{16, 64}, false}, run_job, [](const std::string&) {});
+  sample(script, first, {{16, 64}, false});
   return runs;
 }
 
