@@ -65,7 +65,7 @@ base::Result<KernelConditions> gpu_conditions(const operations::Device& gpu, con
 base::Result<operations::MeasuredKernels> measure_kernels(const KernelConditions& conditions,
                                                           const operations::Operation& operation,
                                                           const std::vector<operations::Plan>& plans) {
-  const base::WorkFolder folder(conditions.cache + "/kernels-" + base::unique_suffix());
+  const base::WorkFolder folder(conditions.cache + "/kernels-");
   const std::size_t count = plans.size();
   for (std::size_t i = 0; i < count; ++i) {
     if (const auto written =
@@ -96,7 +96,7 @@ base::Result<operations::MeasuredOperator> measure_operator(const KernelConditio
                                                             const std::string& module,
                                                             const operations::StepOperation& call,
                                                             const std::string& key) {
-  const base::WorkFolder folder(conditions.cache + "/kernels-" + base::unique_suffix());
+  const base::WorkFolder folder(conditions.cache + "/kernels-");
   const std::string file = folder.path() + "/emitted.py";
   if (const auto written = write_source(file, module); !written) {
     return written.error();

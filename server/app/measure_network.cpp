@@ -16,8 +16,8 @@ namespace {
 constexpr std::chrono::minutes kLimit{30};
 
 std::vector<std::string> command_of(const NetworkQuestion& question, const std::string& python,
-                                    const std::string& sources) {
-  std::vector<std::string> command = {python,      sources + "/profiler/runner/ridgeline_runner/measure/network.py",
+                                    const std::string& program) {
+  std::vector<std::string> command = {python,      program,
                                       "--ranks",   std::to_string(question.ranks),
                                       "--seconds", std::to_string(question.seconds),
                                       "--largest", std::to_string(static_cast<long long>(question.largest_mib) << 20U)};
@@ -33,14 +33,14 @@ std::vector<std::string> command_of(const NetworkQuestion& question, const std::
 base::Result<std::optional<jobs::MeasuredNetwork>> measure_network(const NetworkQuestion& question) {
   const auto cache = worker::cache_folder();
   if (!cache) {
-    return base::error(cache.error().message());
+    return cache.error();
   }
-  const auto sources = worker::unpack_sources(*cache);
-  if (!sources) {
-    return base::error(sources.error().message());
+  const auto program = worker::runner_file(*cache, "measure/network.py");
+  if (!program) {
+    return program.error();
   }
   const std::string python = worker::find_interpreter_here(question.python).path;
-  const auto line = worker::first_line_of(command_of(question, python, *sources), kLimit);
+  const auto line = worker::first_line_of(command_of(question, python, *program), kLimit);
   if (!line.has_value()) {
     return base::error("the links could not be measured with " + python +
                        ": it needs torch with Gloo, and all ranks must be started with the same --ranks and --address");

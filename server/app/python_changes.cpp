@@ -41,18 +41,17 @@ base::Result<step::UserChange> run_change(const std::string& path, const std::st
   if (!cache) {
     return cache.error();
   }
-  const auto sources = worker::unpack_sources(*cache);
-  if (!sources) {
-    return sources.error();
+  const auto program = worker::runner_file(*cache, "changes/change_file.py");
+  if (!program) {
+    return program.error();
   }
-  const base::WorkFolder folder(*cache + "/change-" + base::unique_suffix());
+  const base::WorkFolder folder(*cache + "/change-");
   const std::string listed = folder.path() + "/tasks.json";
   if (const auto problem = base::write_atomically(listed, tasks, base::FileAccess::kOwner, base::Durability::kNone)) {
     return base::error(listed + " cannot be written: " + problem.message());
   }
   const std::string result = folder.path() + "/change.json";
-  const auto line = worker::first_line_of(
-      {python, *sources + "/profiler/runner/ridgeline_runner/changes/change_file.py", path, listed, result}, kRunLimit);
+  const auto line = worker::first_line_of({python, *program, path, listed, result}, kRunLimit);
   if (line != "done") {
     return base::error("it could not be run with " + python + ", or took more than a minute");
   }

@@ -41,21 +41,19 @@ constexpr std::chrono::hours kTrainingLimit{2};
 
 base::Result<std::vector<operations::OperatorModel>> train_models(const std::string& cache, const TrainRequest& request,
                                                                   std::span<const TrainingGroup> groups) {
-  const auto sources = worker::unpack_sources(cache);
-  if (!sources) {
-    return sources.error();
+  const auto program = worker::runner_file(cache, "measure/train_estimators.py");
+  if (!program) {
+    return program.error();
   }
   const std::string python = worker::find_interpreter_here(request.python).path;
-  const base::WorkFolder folder(cache + "/training-" + base::unique_suffix());
+  const base::WorkFolder folder(cache + "/training-");
   const std::string plan = operations::training_plan(groups, !request.without_product).dump();
   if (const auto failed = base::write_atomically(folder.path() + "/plan.json", plan, base::FileAccess::kOwner,
                                                  base::Durability::kNone)) {
     return base::error(folder.path() + "/plan.json" + " cannot be written: " + failed.message());
   }
-  const auto line =
-      worker::first_line_of({python, *sources + "/profiler/runner/ridgeline_runner/measure/train_estimators.py",
-                             folder.path() + "/plan.json", folder.path() + "/models.json"},
-                            kTrainingLimit);
+  const auto line = worker::first_line_of(
+      {python, *program, folder.path() + "/plan.json", folder.path() + "/models.json"}, kTrainingLimit);
   if (line != "trained") {
     return base::error("The estimators could not be trained with " + python + ", which needs torch: name another " +
                        "interpreter with --python.");

@@ -4,14 +4,16 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
-#include <utility>
+
+#include "base/file.h"
 
 namespace ridgeline::base {
 
 /// Made, and removed with what it contains. Where it cannot be made, writing into it fails.
 class WorkFolder {
  public:
-  explicit WorkFolder(std::string path) : path_(std::move(path)) {
+  /// Its path begins with `prefix`; what follows makes it another than all that there are.
+  explicit WorkFolder(const std::string& prefix) : path_(prefix + unique_suffix()) {
     std::filesystem::create_directories(path_, problem_);
   }
   ~WorkFolder() {

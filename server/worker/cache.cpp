@@ -119,4 +119,9 @@ base::Result<std::string> unpack_sources(const std::string& cache) {
   return root.string();
 }
 
+base::Result<std::string> runner_file(const std::string& cache, const std::string& name) {
+  auto sources = unpack_sources(cache);
+  return sources ? base::Result<std::string>(*sources + "/profiler/runner/ridgeline_runner/" + name) : sources.error();
+}
+
 }  // namespace ridgeline::worker

@@ -21,6 +21,9 @@ bool close_to_others(const std::string& folder);
 /// right are left alone. Empty with `error` on failure.
 base::Result<std::string> unpack_sources(const std::string& cache);
 
+/// The path of a Python file of the runner, such as "measure/network.py", among these sources.
+base::Result<std::string> runner_file(const std::string& cache, const std::string& name);
+
 /// A short hash of the embedded sources: part of an agent's identity.
 std::string sources_hash();
 
