@@ -52,14 +52,14 @@ int run(const CheckRequest& request, const app::ProfileRequest& measurement) {
   std::error_code problem;
   const auto entries = app::entries_with_budgets(request.entries, std::filesystem::current_path(problem));
   if (!entries) {
-    return report_failure(entries.error()).value;
+    return report_failure(entries.error());
   }
   CommandProfiler profiler;
   std::vector<EntryFindings> all;
   for (const app::CheckedEntry& entry : *entries) {
     auto found = answer_of(app::check_budgets(profiler, entry, measurement, request.max_seconds));
     if (!found) {
-      return found.error().value;
+      return found.error();
     }
     std::string text = app::findings_text(*found);
     if (request.github || on_github()) {

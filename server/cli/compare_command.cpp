@@ -10,8 +10,8 @@
 #include "app/revisions/compare_revisions.h"
 #include "cli/entry_runs.h"
 #include "cli/exit_codes.h"
+#include "cli/failure_text.h"
 #include "cli/options.h"
-#include "cli/terminal.h"
 #include "cli/wait_for.h"
 #include "report/rendered_comparison.h"
 
@@ -47,8 +47,7 @@ int compare_profiles(const CompareRequest& request, analysis::Settings settings)
   for (const std::string& name : request.names) {
     auto profile = app::find_profile(name);
     if (!profile) {
-      print_error(profile.error().message());
-      return kExitUsage;
+      return fail(profile.error(), kExitUsage);
     }
     profiles.push_back(std::move(*profile));
   }
@@ -59,10 +58,10 @@ int compare_profiles(const CompareRequest& request, analysis::Settings settings)
 int run(const CompareRequest& request, app::ProfileRequest measurement) {
   const std::size_t wanted = request.revisions.range.empty() ? 2 : 1;
   if (request.names.size() != wanted) {
-    print_error(request.revisions.range.empty()
+    return fail(request.revisions.range.empty()
                     ? "name two profiles: BEFORE and AFTER, or --git REV1..REV2 and an entry file"
-                    : "with --git, name one entry file");
-    return kExitUsage;
+                    : "with --git, name one entry file",
+                kExitUsage);
   }
   analysis::Settings settings{request.margin_percent / 100};
   if (request.revisions.range.empty()) {
@@ -72,7 +71,7 @@ int run(const CompareRequest& request, app::ProfileRequest measurement) {
   CommandProfiler profiler;
   const auto comparison =
       answer_of(app::compare_revisions(profiler, request.revisions, std::move(measurement), settings));
-  return comparison ? show(*comparison, request.output) : comparison.error().value;
+  return comparison ? show(*comparison, request.output) : comparison.error();
 }
 
 }  // namespace

@@ -10,11 +10,12 @@
 #include "analysis/prediction/predictor.h"
 #include "app/jobs/described_cluster.h"
 #include "app/predict_devices.h"
+#include "app/traces/import_file.h"
 #include "cli/entry_runs.h"
 #include "cli/exit_codes.h"
 #include "cli/failure_text.h"
-#include "cli/imported_trace.h"
 #include "cli/options.h"
+#include "cli/terminal.h"
 #include "cli/wait_for.h"
 #include "report/rendered_devices.h"
 #include "worker/cache.h"
@@ -80,7 +81,7 @@ base::Result<app::DeviceAnswer, ExitCode> predict_of_trace(const DevicesOptions&
                                                            const app::DeviceQuestion& question) {
   const auto cache = worker::cache_folder();
   if (!cache) {
-    return ExitCode{fail(cache.error())};
+    return fail(cache.error());
   }
   app::TracedStep step{{}, options.recorded_on, options.recorded_batch_size};
   step.trace.trace = options.request->entry;
@@ -91,7 +92,7 @@ base::Result<app::DeviceAnswer, ExitCode> predict_of_trace(const DevicesOptions&
 }
 
 int run(const DevicesOptions& options) {
-  const bool is_trace = looks_like_trace(options.request->entry);
+  const bool is_trace = app::looks_like_trace(options.request->entry);
   if (const std::string problem = options_problem(options, is_trace); !problem.empty()) {
     return fail(problem, kExitUsage);
   }
@@ -101,7 +102,7 @@ int run(const DevicesOptions& options) {
   }
   const auto answer = is_trace ? predict_of_trace(options, *question) : predict(options, *question);
   if (!answer) {
-    return answer.error().value;
+    return answer.error();
   }
   for (const std::string& warning : answer->warnings) {
     warn(warning);

@@ -1,6 +1,8 @@
 // Exit codes of all commands: docs/user/errors.md.
 #pragma once
 
+#include <concepts>
+
 namespace ridgeline::cli {
 
 inline constexpr int kExitOk = 0;
@@ -14,6 +16,11 @@ inline constexpr int kExitCancelled = 130;
 /// Why a command ends early; the reason has been written to stderr.
 struct ExitCode {
   int value = kExitOk;
+  /// To what a command returns, and nothing else: a result's value may be made from a number.
+  template <std::same_as<int> Returned>
+  operator Returned() const {  // NOLINT(google-explicit-constructor)
+    return value;
+  }
 };
 
 }  // namespace ridgeline::cli

@@ -74,22 +74,16 @@ ExitCode report_failure(const app::UseCaseFailure& failure) {
     return exit_code_of(run->failure);
   }
   const auto& [cause, message] = std::get<app::Refusal>(failure);
-  print_error(message);
-  return {cause == app::Cause::kRequest ? kExitUsage
-          : cause == app::Cause::kInput ? kExitEntryFailed
-                                        : kExitEnvironment};
+  return fail(message, cause == app::Cause::kRequest ? kExitUsage
+                       : cause == app::Cause::kInput ? kExitEntryFailed
+                                                     : kExitEnvironment);
 }
 
-int fail(const std::string& message, int exit_code) {
+ExitCode fail(const std::string& message, int exit_code) {
   print_error(message);
-  return exit_code;
+  return {exit_code};
 }
 
-int fail(const base::Error& error, int exit_code) { return fail(error.message(), exit_code); }
-
-ExitCode usage_error(const std::string& message) {
-  print_error(message);
-  return {kExitUsage};
-}
+ExitCode fail(const base::Error& error, int exit_code) { return fail(error.message(), exit_code); }
 
 }  // namespace ridgeline::cli

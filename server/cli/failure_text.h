@@ -20,11 +20,8 @@ ExitCode exit_code_of(const protocol::Failure& failure);
 /// Writes to stderr why a use case has no answer.
 ExitCode report_failure(const app::UseCaseFailure& failure);
 
-/// Writes to stderr why a command ends, and returns the exit code.
-int fail(const std::string& message, int exit_code = kExitEnvironment);
-int fail(const base::Error& error, int exit_code = kExitEnvironment);
-
-/// Writes to stderr what is wrong with the command line or a file that it names.
-ExitCode usage_error(const std::string& message);
+/// Writes to stderr why a command ends.
+ExitCode fail(const std::string& message, int exit_code = kExitEnvironment);
+ExitCode fail(const base::Error& error, int exit_code = kExitEnvironment);
 
 }  // namespace ridgeline::cli

@@ -10,6 +10,7 @@
 #include "base/errno_text.h"
 #include "cli/entry_runs.h"
 #include "cli/exit_codes.h"
+#include "cli/failure_text.h"
 #include "cli/terminal.h"
 #include "report/units.h"
 #include "source/entry_point_text.h"
@@ -47,7 +48,7 @@ int try_entry(const std::string& entry, app::ProfileRequest request) {
   request.keep = false;
   const auto made = profile_now(request);
   if (!made) {
-    return made.error().value;
+    return made.error();
   }
   const analysis::Profile& profile = made->profile;
   print_error("tried: an iteration with batch size " + std::to_string(profile.batch_size) + " takes " +
@@ -61,22 +62,19 @@ int run(const InitOptions& options) {
   const fs::path folder = script.has_parent_path() ? script.parent_path() : fs::path(".");
   const auto text = app::text_of(options.script);
   if (!text.has_value()) {
-    print_error("cannot read " + options.script + ": name a Python file");
-    return kExitUsage;
+    return fail("cannot read " + options.script + ": name a Python file", kExitUsage);
   }
   const std::string output =
       options.output.empty() ? (folder / app::free_entry_name(folder)).lexically_normal().string() : options.output;
   std::error_code problem;
   if (fs::exists(fs::symlink_status(output, problem))) {
-    print_error(output + " exists, and is not replaced. Name another file with --output.");
-    return kExitUsage;
+    return fail(output + " exists, and is not replaced. Name another file with --output.", kExitUsage);
   }
   const fs::path parent = fs::path(output).has_parent_path() ? fs::path(output).parent_path() : fs::path(".");
   const bool beside = fs::equivalent(parent, folder, problem);
   const auto entry_point = source::entry_point_text(*text, script.filename().string(), beside);
   if (!entry_point) {
-    print_error(options.script + ": " + entry_point.error().message());
-    return kExitEntryFailed;
+    return fail(options.script + ": " + entry_point.error().message(), kExitEntryFailed);
   }
   if (!write_new_file(output, entry_point->text)) {
     return kExitEnvironment;

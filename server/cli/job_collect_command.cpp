@@ -10,6 +10,7 @@
 #include "app/jobs/job_files.h"
 #include "base/file.h"
 #include "cli/exit_codes.h"
+#include "cli/failure_text.h"
 #include "cli/job_options.h"
 #include "cli/options.h"
 #include "cli/remote_host.h"
@@ -59,8 +60,7 @@ int collect(const CollectRequest& request) {
   const auto job = app::collect_job(request.places,
                                     [&](const std::string& place) { return bytes_at(place_of(place), request.ssh); });
   if (!job) {
-    print_error(protocol::printable(job.error().message()));
-    return kExitEnvironment;
+    return fail(protocol::printable(job.error().message()));
   }
   const int written = write_job(*job, request.output);
   if (written == kExitOk) {

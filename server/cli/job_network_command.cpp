@@ -22,8 +22,8 @@ struct NetworkRequest {
 
 int measure(const NetworkRequest& request) {
   if ((request.rank >= 0) == request.address.empty()) {
-    print_error("give both --rank and --address on each of several machines, or neither for this one alone");
-    return kExitUsage;
+    return fail("give both --rank and --address on each of several machines, or neither for this one alone",
+                kExitUsage);
   }
   app::NetworkQuestion question = request.question;
   if (request.rank >= 0) {
@@ -31,7 +31,7 @@ int measure(const NetworkRequest& request) {
   }
   const auto network = app::measure_network(question);
   if (!network) {
-    return fail(network.error().message());
+    return fail(network.error());
   }
   if (!network->has_value()) {
     return kExitOk;  // rank 0 has the figures

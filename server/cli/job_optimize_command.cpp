@@ -12,11 +12,11 @@
 #include "app/jobs/job_files.h"
 #include "app/optimize_job.h"
 #include "cli/exit_codes.h"
+#include "cli/failure_text.h"
 #include "cli/interrupts.h"
 #include "cli/job_options.h"
 #include "cli/options.h"
 #include "cli/progress_line.h"
-#include "cli/terminal.h"
 #include "report/rendered_best_strategy.h"
 #include "step/changes/change_table.h"
 
@@ -33,8 +33,7 @@ struct OptimizeRequest {
 int optimize(const OptimizeRequest& request) {
   const auto job = app::read_jobs(request.files);
   if (!job) {
-    print_error(job.error().message());
-    return kExitUsage;
+    return fail(job.error(), kExitUsage);
   }
   Interrupts interrupts;
   ProgressLine line;
@@ -46,8 +45,7 @@ int optimize(const OptimizeRequest& request) {
   });
   line.clear();
   if (!answer) {
-    print_error(answer.error().message());
-    return kExitUsage;
+    return fail(answer.error(), kExitUsage);
   }
   const int code =
       write_out(request.output->format == "json" ? report::json_optimized_job(*answer)

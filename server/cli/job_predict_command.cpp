@@ -7,12 +7,12 @@
 
 #include "app/jobs/described_cluster.h"
 #include "app/predict_on_cluster.h"
+#include "app/traces/import_file.h"
 #include "cli/entry_runs.h"
 #include "cli/exit_codes.h"
-#include "cli/imported_trace.h"
+#include "cli/failure_text.h"
 #include "cli/job_options.h"
 #include "cli/options.h"
-#include "cli/terminal.h"
 #include "cli/wait_for.h"
 #include "report/rendered_job_prediction.h"
 
@@ -27,15 +27,12 @@ struct JobQuestion {
   std::vector<std::string> changes;
 };
 
-int refuse(const std::string& message) {
-  print_error(message);
-  return kExitUsage;
-}
+int refuse(const std::string& message) { return fail(message, kExitUsage); }
 
 /// Profiles the entry, and predicts the job. The exit code.
 int predict_job_of(const JobQuestion& question) {
   const app::ProfileRequest& request = *question.request;
-  if (looks_like_trace(request.entry)) {
+  if (app::looks_like_trace(request.entry)) {
     return refuse("A trace does not tell when its gradients are ready: name an entry point.");
   }
   auto trainings = jobs::requested_trainings(question.changes);
@@ -48,18 +45,18 @@ int predict_job_of(const JobQuestion& question) {
   }
   const auto target = find_target_or_report(request);
   if (!target) {
-    return target.error().value;
+    return target.error();
   }
   EntryRuns runs(request, *target);
   const auto made = profile_now(runs);
   if (!made) {
-    return made.error().value;
+    return made.error();
   }
   const auto job = wait_for(*target, app::predict_job(runs, *made,
                                                       {std::move(*cluster), question.cluster, std::move(*trainings),
                                                        request.time_budget_seconds}));
   if (!job) {
-    return job.error().value;
+    return job.error();
   }
   if (!*job) {
     return refuse(job->error().message());

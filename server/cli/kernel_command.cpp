@@ -34,7 +34,7 @@ struct KernelOptions {
 int show_one(const KernelOptions& options, const app::KernelRequest& request, const Output& output) {
   const auto answer = app::find_kernel(request, print_error);
   if (!answer) {
-    return report_failure(answer.error()).value;
+    return report_failure(answer.error());
   }
   if (!options.emit.empty()) {
     const auto source = app::best_source(request, *answer, fs::path(options.emit).extension() == ".py");
@@ -69,7 +69,7 @@ int emit_faster(app::StepKernels& made, const std::string& folder) {
 int show_those_of_step(const KernelOptions& options, const app::StepKernelsRequest& request, const Output& output) {
   auto made = app::measure_step_kernels(request, print_error);
   if (!made) {
-    return report_failure(made.error()).value;
+    return report_failure(made.error());
   }
   warn(made->warning);
   if (const int code = options.folder.empty() ? kExitOk : emit_faster(*made, options.folder); code != kExitOk) {

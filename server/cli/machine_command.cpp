@@ -46,14 +46,13 @@ int show_sheet(const std::string& name, const Output& output) {
   if (const auto device = operations::find_data_sheet(name)) {
     return write(*device, output);
   }
-  print_error("there is no data sheet of " + name + "; there are: " + operations::data_sheet_names());
-  return kExitUsage;
+  return fail("there is no data sheet of " + name + "; there are: " + operations::data_sheet_names(), kExitUsage);
 }
 
 int measure(double seconds, const Output& output) {
   const auto cache = worker::cache_folder();
   if (!cache) {
-    return fail(cache.error().message());
+    return fail(cache.error());
   }
   const auto [device, disturbed] = measured(seconds);
   if (disturbed) {
@@ -63,7 +62,7 @@ int measure(double seconds, const Output& output) {
     return write(device, output);
   }
   if (const auto done = app::keep_device(*cache, device); !done) {
-    return fail(done.error().message());
+    return fail(done.error());
   }
   return write(device, output);
 }
@@ -74,7 +73,7 @@ int show(const std::string& name, const Output& output) {
   }
   const auto cache = worker::cache_folder();
   if (!cache) {
-    return fail(cache.error().message());
+    return fail(cache.error());
   }
   const auto kept = app::kept_device(*cache);
   if (!kept) {

@@ -9,6 +9,7 @@
 #include "cli/entry_runs.h"
 #include "cli/exit_codes.h"
 #include "cli/options.h"
+#include "cli/terminal.h"
 #include "cli/wait_for.h"
 #include "report/operation_times.h"
 
@@ -28,12 +29,12 @@ struct PlanOptions {
 int plan(const PlanOptions& options) {
   const auto target = find_target_or_report(*options.request);
   if (!target) {
-    return target.error().value;
+    return target.error();
   }
   EntryRuns runs(*options.request, *target);
   const auto made = answer_of(app::plan_operations(runs, {target->project_root, options.changes}, options.device));
   if (!made) {
-    return made.error().value;
+    return made.error();
   }
   for (const std::string& warning : made->warnings) {
     warn(warning);

@@ -17,6 +17,7 @@
 #include "cli/operation_plan.h"
 #include "cli/options.h"
 #include "cli/remote_host.h"
+#include "cli/terminal.h"
 #include "cli/train_command.h"
 #include "cli/wait_for.h"
 #include "operations/table/operation_table.h"
@@ -75,16 +76,16 @@ int show(const Done& done, const std::string& text) {
 int measure(const MeasureOptions& options) {
   const auto target = find_target_or_report(*options.request);
   if (!target) {
-    return target.error().value;
+    return target.error();
   }
   EntryRuns runs(*options.request, *target);
   const app::ListedSteps steps{target->project_root, options.changes};
   if (options.host.empty()) {
     const auto done = answer_of(app::measure_operations(runs, steps, options.seconds));
-    return done ? show(*done, text_of(*done)) : done.error().value;
+    return done ? show(*done, text_of(*done)) : done.error();
   }
   const auto done = answer_of(app::measure_elsewhere(runs, steps, other_host(options), options.seconds));
-  return done ? show(*done, text_of(*done, options.host)) : done.error().value;
+  return done ? show(*done, text_of(*done, options.host)) : done.error();
 }
 
 int list(const Output& output, std::size_t most) {

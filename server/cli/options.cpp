@@ -16,8 +16,10 @@
 #include "base/errno_text.h"
 #include "base/file.h"
 #include "cli/exit_codes.h"
+#include "cli/failure_text.h"
 #include "cli/terminal.h"
 #include "protocol/worker_messages.h"
+#include "worker/process.h"
 
 namespace ridgeline::cli {
 
@@ -62,26 +64,19 @@ std::string output_problem(const std::string& file) {
 int keep_elsewhere(const std::string& text, const std::string& problem) {
   std::error_code no_folder;
   std::string file = (std::filesystem::temp_directory_path(no_folder) / "ridgeline-output-XXXXXX").string();
-  const int descriptor = no_folder ? -1 : ::mkstemp(file.data());
-  const bool kept = descriptor >= 0 && !base::write_all(descriptor, text);
-  if (descriptor >= 0) {
-    ::close(descriptor);
-  }
-  print_error(problem + (kept ? ". The output is in " + file + " instead." : ""));
-  return kExitEnvironment;
+  const worker::Descriptor descriptor(no_folder ? -1 : ::mkstemp(file.data()));
+  const bool kept = descriptor.get() >= 0 && !base::write_all(descriptor.get(), text);
+  return fail(problem + (kept ? ". The output is in " + file + " instead." : ""));
 }
 
-/// To standard output, or to what is no regular file: a device or a pipe, such as /dev/null, must not be replaced.
+/// To a regular file, or in its place. What is none, a device or a pipe such as /dev/null, is not replaced.
 std::error_code write_to(const std::string& path, const std::string& text) {
-  const int file = path.empty() ? STDOUT_FILENO : ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (file < 0) {
-    return {errno, std::generic_category()};
+  std::error_code unknown;
+  if (!std::filesystem::exists(path, unknown) || std::filesystem::is_regular_file(path, unknown)) {
+    return base::write_atomically(path, text, base::FileAccess::kUmask);
   }
-  const std::error_code problem = base::write_all(file, text);
-  if (!path.empty()) {
-    ::close(file);
-  }
-  return problem;
+  const worker::Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  return file.get() < 0 ? std::error_code(errno, std::generic_category()) : base::write_all(file.get(), text);
 }
 
 void add_seconds_option(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request) {
@@ -225,6 +220,13 @@ CLI::Option* add_file_option(CLI::App& command, const std::string& name, std::st
   return command.add_option(name, file, description)->check(CLI::Validator(output_problem, "FILE"));
 }
 
+CLI::Option* add_step_boundary_option(CLI::App& command, std::string& value) {
+  return command.add_option(
+      "--step-boundary", value,
+      "What ends a step of a trace: optimizer, dataloader, backward, none, the line where a function "
+      "begins, as FILE:LINE, or the name of a range; default: detected");
+}
+
 report::TextOptions text_options(const Output& output) {
   report::TextOptions text;
   text.width = terminal_width();
@@ -236,17 +238,10 @@ report::TextOptions text_options(const Output& output) {
 int write_out(const std::string& text, const Output& output) {
   if (output.file.empty()) {
     std::cout << std::flush;
-    if (const auto failed = write_to("", text)) {
-      print_error("cannot write to standard output: " + failed.message());
-      return kExitEnvironment;
-    }
-    return kExitOk;
+    const auto failed = base::write_all(STDOUT_FILENO, text);
+    return failed ? fail("cannot write to standard output: " + failed.message()) : kExitOk;
   }
-  std::error_code unknown;
-  const bool replaced =
-      !std::filesystem::exists(output.file, unknown) || std::filesystem::is_regular_file(output.file, unknown);
-  const auto failed =
-      replaced ? base::write_atomically(output.file, text, base::FileAccess::kUmask) : write_to(output.file, text);
+  const auto failed = write_to(output.file, text);
   return failed ? keep_elsewhere(text, "cannot write " + output.file + ": " + failed.message()) : kExitOk;
 }
 

@@ -59,6 +59,12 @@ void add_warnings_option(CLI::App& command, const std::shared_ptr<Output>& outpu
 /// For a profile, which has more formats, and warnings.
 void add_report_options(CLI::App& command, const std::shared_ptr<Output>& output);
 
+/// The group of options that commands have for traces only.
+inline constexpr const char* kOfTraces = "Options for traces";
+
+/// --step-boundary of commands that read traces.
+CLI::Option* add_step_boundary_option(CLI::App& command, std::string& value);
+
 /// A file to write to; where that is not possible the command line is refused.
 CLI::Option* add_file_option(CLI::App& command, const std::string& name, std::string& file,
                              const std::string& description);

@@ -13,8 +13,9 @@
 #include "app/predict_changes.h"
 #include "app/profiling/batch_changes.h"
 #include "app/profiling/kept_profiles.h"
+#include "app/traces/import_file.h"
 #include "cli/entry_runs.h"
-#include "cli/imported_trace.h"
+#include "cli/failure_text.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "cli/wait_for.h"
@@ -71,25 +72,13 @@ base::Result<analysis::WhatIf, ExitCode> changes_predicted(const PredictOptions&
 }
 
 /// Nothing, with a warning, where it cannot be predicted.
-base::Result<std::optional<analysis::RefinedBatch>, ExitCode> refine(const PredictOptions& options, EntryRuns& runs,
-                                                                     const app::ProfileRun& made,
-                                                                     const analysis::Answer& answer) {
-  std::optional<analysis::RefinedBatch> refined;
-  if (!answer.batch.has_value()) {
-    return refined;
-  }
-  const int size = answer.batch->batch_size;
-  const auto found = changes_predicted(options, runs, made.profile.environment, app::what_if_base(made),
-                                       {app::batch_size_change(size)});
-  if (!found) {
-    return found.error();
-  }
-  refined = app::refined_batch(*found, size);
+std::optional<analysis::RefinedBatch> refined_or_warn(const analysis::WhatIf& found, int size,
+                                                      report::ShownWarnings shown) {
+  auto refined = app::refined_batch(found, size);
   if (!refined.has_value()) {
-    warn(
-        fmt::format("A batch of {} cannot be predicted from its operations: {}.", size, found->changes.front().reason));
+    warn(fmt::format("A batch of {} cannot be predicted from its operations: {}.", size, found.changes.front().reason));
   }
-  for (const std::string& warning : report::shown_warnings(found->warnings, options.output->warnings)) {
+  for (const std::string& warning : report::shown_warnings(found.warnings, shown)) {
     warn(warning);
   }
   return refined;
@@ -98,26 +87,24 @@ base::Result<std::optional<analysis::RefinedBatch>, ExitCode> refine(const Predi
 int run_make_fit(const PredictOptions& options, EntryRuns& runs) {
   const auto made = profile_now(runs);
   if (!made) {
-    return made.error().value;
+    return made.error();
   }
   app::WhatIfBase base = app::what_if_base(*made);
   if (const auto problem = app::fit_problem(base); !problem.empty()) {
-    print_error(fmt::format("--make-fit is not answered for this step: {}.", problem));
-    return kExitUsage;
+    return fail(fmt::format("--make-fit is not answered for this step: {}.", problem), kExitUsage);
   }
   const int size = options.make_fit;
   const auto found =
       changes_predicted(options, runs, made->profile.environment, std::move(base), app::fitting_requests(size));
   if (!found) {
-    return found.error().value;
+    return found.error();
   }
   const analysis::BatchPrediction fitted = analysis::predict_batch(analysis::make_predictor(made->profile), size);
   const std::uint64_t limit = options.memory_bytes > 0 ? options.memory_bytes : made->profile.capacity_bytes;
   const auto answer = app::make_fit(*found, size, limit, analysis::best_peak_bytes(fitted));
   if (!answer.has_value()) {
-    print_error(
-        fmt::format("The memory of a batch of {} cannot be predicted: {}.", size, found->changes.back().reason));
-    return kExitEntryFailed;
+    return fail(fmt::format("The memory of a batch of {} cannot be predicted: {}.", size, found->changes.back().reason),
+                kExitEntryFailed);
   }
   return write_out(options.output->format == "json" ? report::json_make_fit(*answer)
                                                     : report::text_make_fit(*answer, text_options(*options.output)),
@@ -137,7 +124,7 @@ int run_batch_question(const PredictOptions& options, const app::Target& target,
   if (!stored) {
     auto profiled = profile_now(runs);
     if (!profiled) {
-      return profiled.error().value;
+      return profiled.error();
     }
     made = std::move(*profiled);
     kept = app::StoredProfile{made->profile, now};
@@ -146,12 +133,14 @@ int run_batch_question(const PredictOptions& options, const app::Target& target,
       analysis::answer(analysis::make_predictor(kept->profile), options.question(kept->profile.capacity_bytes));
   const report::Origin origin{stored, kept->created_s, std::max(std::int64_t{0}, now - kept->created_s)};
   std::optional<analysis::RefinedBatch> refined;
-  if (options.refine) {
-    auto found = refine(options, runs, *made, answer);
+  if (options.refine && answer.batch.has_value()) {
+    const int size = answer.batch->batch_size;
+    const auto found = changes_predicted(options, runs, made->profile.environment, app::what_if_base(*made),
+                                         {app::batch_size_change(size)});
     if (!found) {
-      return found.error().value;
+      return found.error();
     }
-    refined = *found;
+    refined = refined_or_warn(*found, size, options.output->warnings);
   }
   return write_out(options.output->format == "json"
                        ? report::json_prediction(answer, kept->profile, origin, refined)
@@ -160,15 +149,15 @@ int run_batch_question(const PredictOptions& options, const app::Target& target,
 }
 
 int run(const PredictOptions& options) {
-  if (looks_like_trace(options.request->entry)) {
-    print_error(
+  if (app::looks_like_trace(options.request->entry)) {
+    return fail(
         "A trace has one batch size. `ridgeline devices` predicts it for other devices, and `ridgeline what-if` what "
-        "changes would bring; other batch sizes need an entry point.");
-    return kExitUsage;
+        "changes would bring; other batch sizes need an entry point.",
+        kExitUsage);
   }
   const auto target = find_target_or_report(*options.request);
   if (!target) {
-    return target.error().value;
+    return target.error();
   }
   EntryRuns runs(*options.request, *target);
   if (options.make_fit > 0) {

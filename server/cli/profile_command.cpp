@@ -14,6 +14,7 @@
 
 #include "app/profiling/entry_check.h"
 #include "cli/entry_runs.h"
+#include "cli/failure_text.h"
 #include "cli/options.h"
 #include "cli/profile_script.h"
 #include "cli/rendered_profile.h"
@@ -78,7 +79,7 @@ int profile_entry(const ProfileOptions& options) {
   const auto made = profile_now(request);
   return made ? write_out(rendered_profile(made->profile, made->outlook, &made->recorded, *options.output),
                           *options.output)
-              : made.error().value;
+              : made.error();
 }
 
 /// `words`: the script with its arguments, or a command.

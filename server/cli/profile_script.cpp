@@ -224,7 +224,7 @@ int profile_script(const ScriptProfile& request) {
   BlockingScript runner;
   const auto script = answer_of(app::profile_script(runner, std::move(question)));
   if (!script) {
-    return script.error().value;
+    return script.error();
   }
   const int without_report = report_failures(script->run, *boundary);
   warn(script->warning);

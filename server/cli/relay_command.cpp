@@ -17,7 +17,6 @@
 #include "cli/exit_codes.h"
 #include "cli/failure_text.h"
 #include "cli/runtime.h"
-#include "cli/terminal.h"
 #include "lsp/transport/endpoint.h"
 #include "lsp/transport/stream_transport.h"
 #include "worker/cache.h"
@@ -84,7 +83,7 @@ int relay() {
   ::signal(SIGPIPE, SIG_IGN);
   const base::Result<std::string> cache = worker::cache_folder();
   if (!cache) {
-    return fail(cache.error().message());
+    return fail(cache.error());
   }
   boost::asio::io_context loop(1);
   const DaemonConnection joined = join_or_start(loop, *cache + "/remote.log");
@@ -94,7 +93,7 @@ int relay() {
   const auto& daemon = std::get<std::shared_ptr<lsp::Transport>>(joined);
   const auto streams = lsp::take_standard_streams(loop);
   if (!streams) {
-    return fail(streams.error().message());
+    return fail(streams.error());
   }
   const std::shared_ptr<lsp::Transport> here = *streams;
   const auto lead = [](const std::shared_ptr<lsp::Transport>& from, const std::shared_ptr<lsp::Transport>& to) {

@@ -15,6 +15,7 @@
 
 #include "base/random_digits.h"
 #include "cli/exit_codes.h"
+#include "cli/failure_text.h"
 #include "cli/remote_host.h"
 #include "cli/runtime.h"
 #include "cli/terminal.h"
@@ -53,8 +54,7 @@ class Remote {
   int run() {
     auto streams = lsp::take_standard_streams(loop_);
     if (!streams) {
-      print_error(streams.error().message());
-      return kExitEnvironment;
+      return cli::fail(streams.error());
     }
     editor_ = std::move(*streams);
     interrupts_.async_wait([this](const auto& problem, int /*signal*/) {

@@ -8,10 +8,10 @@
 
 #include "analysis/prediction/answers.h"
 #include "app/profiling/find_profile.h"
+#include "app/traces/import_file.h"
 #include "app/traces/trace_profile.h"
 #include "cli/exit_codes.h"
 #include "cli/failure_text.h"
-#include "cli/imported_trace.h"
 #include "cli/options.h"
 #include "cli/rendered_profile.h"
 
@@ -33,10 +33,10 @@ int report_profile(const std::string& name, const Output& output) {
   return write_out(rendered_profile(*profile, analysis::outlook_of(*profile), nullptr, output), output);
 }
 
-int report_trace(const TraceOptions& options, const Output& output) {
+int report_trace(const app::TraceOptions& options, const Output& output) {
   const auto made = app::profile_of_trace(options);
   if (!made) {
-    return report_failure(made.error()).value;
+    return report_failure(made.error());
   }
   return write_out(rendered_profile(made->profile, analysis::outlook_of(made->profile), &made->recorded, output),
                    output);
@@ -45,7 +45,7 @@ int report_trace(const TraceOptions& options, const Output& output) {
 }  // namespace
 
 void add_report_command(CLI::App& app, int& exit_code) {
-  auto trace = std::make_shared<TraceOptions>();
+  auto trace = std::make_shared<app::TraceOptions>();
   trace->with_shapes = true;
   auto output = std::make_shared<Output>();
   CLI::App* command = app.add_subcommand(
@@ -88,7 +88,7 @@ void add_report_command(CLI::App& app, int& exit_code) {
       return;
     }
     std::error_code problem;
-    if (std::filesystem::exists(trace->trace, problem) && !looks_like_report(trace->trace)) {
+    if (std::filesystem::exists(trace->trace, problem) && !app::looks_like_report(trace->trace)) {
       exit_code = report_trace(*trace, *output);
       return;
     }

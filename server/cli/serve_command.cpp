@@ -17,8 +17,8 @@
 
 #include "cli/daemon.h"
 #include "cli/exit_codes.h"
+#include "cli/failure_text.h"
 #include "cli/log.h"
-#include "cli/terminal.h"
 #include "editor/server.h"
 #include "worker/process.h"
 
@@ -78,8 +78,7 @@ int serve(const ServeOptions& options) {
     server.stop();
   });
   if (const base::Result<void> started = daemon.start(); !started) {
-    print_error(started.error().message());
-    return kExitEnvironment;
+    return fail(started.error());
   }
   run_to_end(loop);
   return daemon.exit_code();

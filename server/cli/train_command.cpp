@@ -6,6 +6,7 @@
 #include "app/train_estimators.h"
 #include "cli/failure_text.h"
 #include "cli/options.h"
+#include "cli/terminal.h"
 #include "report/estimators.h"
 
 namespace ridgeline::cli {
@@ -22,7 +23,7 @@ std::string rendered(const report::TrainingReport& report, bool across, const st
 int train(const app::TrainRequest& request, const Output& output) {
   const auto training = app::train_estimators(request);
   if (!training) {
-    return report_failure(training.error()).value;
+    return report_failure(training.error());
   }
   warn(training->warning);
   return write_out(rendered(training->report, request.across, output.format), output);

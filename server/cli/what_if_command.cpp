@@ -15,12 +15,13 @@
 #include "app/profiling/what_if_base.h"
 #include "app/python_changes.h"
 #include "app/search_changes.h"
+#include "app/traces/import_file.h"
+#include "app/traces/traced_what_if.h"
 #include "cli/entry_runs.h"
-#include "cli/imported_trace.h"
+#include "cli/failure_text.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "cli/wait_for.h"
-#include "cli/what_if_trace.h"
 #include "protocol/shown_text.h"
 #include "report/rendered_what_if.h"
 #include "step/changes/change_table.h"
@@ -54,17 +55,33 @@ void show_first(const analysis::ChangeAnswer& row) {
   write_to_error(protocol::printable(fmt::format("{}: {}", fmt::join(row.change, " + "), text)) + "\n");
 }
 
+std::string rendered_what_if(const analysis::WhatIf& answer, const Output& output) {
+  return output.format == "json"   ? report::json_what_if(answer)
+         : output.format == "html" ? report::html_what_if(answer)
+                                   : report::text_what_if(answer, text_options(output));
+}
+
 int run_on_trace(const WhatIfOptions& options, app::WantedChanges wanted) {
   if (options.attempt || options.search) {
-    print_error("A trace can only be predicted: --try and --search need an entry point.");
-    return kExitUsage;
+    return fail("A trace can only be predicted: --try and --search need an entry point.", kExitUsage);
   }
-  return what_if_trace({.trace = options.request->entry,
-                        .project_root = options.request->project_root,
-                        .process = options.process,
-                        .code = options.request->code,
-                        .step_boundary = options.step_boundary},
-                       std::move(wanted), worker::find_interpreter_here(options.request->python).path, *options.output);
+  const app::ProfileRequest& request = *options.request;
+  const auto traced = app::what_if_of_trace({.trace = request.entry,
+                                             .project_root = request.project_root,
+                                             .process = options.process,
+                                             .code = request.code,
+                                             .step_boundary = options.step_boundary},
+                                            wanted.requests.size());
+  if (!traced) {
+    return report_failure(traced.error());
+  }
+  const std::string python = worker::find_interpreter_here(request.python).path;
+  if (const auto ran = app::make_python_changes(wanted, traced->base.graph, python); !ran) {
+    return fail(ran.error(), kExitUsage);
+  }
+  return write_out(
+      rendered_what_if(app::answer_from_trace(*traced, wanted.requests, wanted.user_changes), *options.output),
+      *options.output);
 }
 
 using AnswerOrExit = base::Result<analysis::WhatIf, ExitCode>;
@@ -87,24 +104,23 @@ AnswerOrExit predicted(EntryRuns& runs, const app::Target& target, const app::Pr
 int run_on_entry(const WhatIfOptions& options, app::WantedChanges wanted) {
   const auto target = find_target_or_report(*options.request);
   if (!target) {
-    return target.error().value;
+    return target.error();
   }
   EntryRuns runs(*options.request, *target);
   const auto made = profile_now(runs);
   if (!made) {
-    return made.error().value;
+    return made.error();
   }
   app::WhatIfBase base = app::what_if_base(*made);
   if (const auto problem = app::fit_problem(base); options.memory_bytes > 0 && !problem.empty()) {
-    print_error(
+    return fail(
         fmt::format("--memory is not kept to for this step: {}. Without it, --search says what the peak was of what "
                     "it tried.",
-                    problem));
-    return kExitUsage;
+                    problem),
+        kExitUsage);
   }
   if (const auto ran = app::make_python_changes(wanted, base.graph, target->interpreter.path); !ran) {
-    print_error(ran.error().message());
-    return kExitUsage;
+    return fail(ran.error(), kExitUsage);
   }
   const bool is_usual = options.changes.empty() && options.files.empty();
   app::ChangeQuestion question = is_usual ? app::usual_question() : app::ChangeQuestion{wanted.requests};
@@ -119,23 +135,21 @@ int run_on_entry(const WhatIfOptions& options, app::WantedChanges wanted) {
     answer = wait_for(*target, app::try_changes(runs, std::move(*answer), most, options.try_seconds));
   }
   if (!answer) {
-    return answer.error().value;
+    return answer.error();
   }
   answer->try_seconds = app::seconds_to_try(*answer, options.try_seconds);
   return write_out(rendered_what_if(*answer, *options.output), *options.output);
 }
 
 int run(const WhatIfOptions& options) {
-  const bool trace = looks_like_trace(options.request->entry);
+  const bool trace = app::looks_like_trace(options.request->entry);
   if (!trace && !options.step_boundary.empty()) {
-    print_error("--step-boundary needs a trace: an entry point says itself what a step is.");
-    return kExitUsage;
+    return fail("--step-boundary needs a trace: an entry point says itself what a step is.", kExitUsage);
   }
   auto wanted = app::wanted_changes(step::Subject::kStep, options.changes, options.files,
                                     trace ? step::usual_changes_on_traces() : step::usual_changes());
   if (!wanted) {
-    print_error(wanted.error().message());
-    return kExitUsage;
+    return fail(wanted.error(), kExitUsage);
   }
   return trace ? run_on_trace(options, std::move(*wanted)) : run_on_entry(options, std::move(*wanted));
 }

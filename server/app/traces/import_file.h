@@ -15,10 +15,10 @@ namespace ridgeline::app {
 
 struct TraceOptions {
   std::string trace;
-  std::string project_root;  ///< empty: found
+  std::string project_root{};  ///< empty: found
   int batch_size = 0;        ///< 0: unknown
-  std::optional<std::uint32_t> process;
-  std::vector<std::string> code;
+  std::optional<std::uint32_t> process{};
+  std::vector<std::string> code{};
   bool with_shapes = false;     ///< read, where the trace has them
   bool all_steps = false;       ///< ingest::ImportOptions::all_steps
   std::string step_boundary{};  ///< as `--step-boundary` has it; empty: found

@@ -1,16 +1,13 @@
-#include "cli/job_traces.h"
+#include "app/traces/job_of_traces.h"
 
 #include <filesystem>
 #include <regex>
 #include <utility>
 
-#include <fmt/format.h>
-
-#include "cli/imported_trace.h"
-#include "cli/terminal.h"
+#include "app/traces/import_file.h"
 #include "jobs/replay/traced_job.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::app {
 
 namespace {
 
@@ -24,13 +21,10 @@ std::string host_in(const std::string& file) {
 
 }  // namespace
 
-base::Result<jobs::Job, ExitCode> job_of_traces(const std::vector<std::string>& files) {
+Answer<jobs::Job> job_of_traces(const std::vector<std::string>& files) {
   std::vector<jobs::RankTrace> traces;
-  jobs::Job job;
   for (const std::string& file : files) {
-    TraceOptions options;
-    options.trace = file;
-    auto rank = import_rank_or_report(options);
+    auto rank = import_rank({.trace = file});
     if (!rank) {
       return rank.error();
     }
@@ -39,10 +33,10 @@ base::Result<jobs::Job, ExitCode> job_of_traces(const std::vector<std::string>& 
   }
   auto traced = jobs::traced_job(std::move(traces));
   if (!traced) {
-    print_error(traced.error().message());
-    return ExitCode{kExitEntryFailed};
+    return refusal(Cause::kInput, traced.error());
   }
-  job.command = fmt::format("{} of torch.profiler", files.size() == 1 ? "a trace" : "traces");
+  jobs::Job job;
+  job.command = files.size() == 1 ? "a trace of torch.profiler" : "traces of torch.profiler";
   job.warnings = std::move(traced->warnings);
   job.profiler = "torch.profiler";
   for (jobs::RankRecord& record : traced->records) {
@@ -51,4 +45,4 @@ base::Result<jobs::Job, ExitCode> job_of_traces(const std::vector<std::string>& 
   return job;
 }
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::app

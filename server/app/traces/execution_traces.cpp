@@ -1,8 +1,7 @@
-#include "cli/job_execution_traces.h"
+#include "app/traces/execution_traces.h"
 
 #include <filesystem>
 #include <optional>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -12,36 +11,29 @@
 #include "app/jobs/job_files.h"
 #include "app/jobs/job_replay.h"
 #include "base/file.h"
-#include "base/result.h"
-#include "cli/exit_codes.h"
-#include "cli/terminal.h"
 #include "ingest/read_execution_trace.h"
 #include "jobs/replay/executed_job.h"
 #include "jobs/replay/like_others.h"
-#include "protocol/shown_text.h"
 #include "report/export/chakra.h"
-#include "report/rendered_job.h"
 #include "step/changes/arguments.h"
 
-namespace ridgeline::cli {
+namespace ridgeline::app {
 
 namespace {
 
-using jobs::Job;
 using jobs::RankRecord;
 using report::NamedFile;
 
 constexpr std::string_view kSuffix = ".et";
 constexpr int kMostRank = 1'000'000;
 
-base::Result<std::vector<NamedFile>> traces_of(const Job& job, const std::vector<RankRecord>& aligned) {
-  const auto recordings = app::recordings_of(job);
+base::Result<std::vector<NamedFile>> traces_of(const jobs::Job& job, const std::vector<RankRecord>& aligned) {
+  const auto recordings = recordings_of(job);
   if (!recordings) {
     return recordings.error();
   }
-  const auto graph = app::job_graph(job, aligned, *recordings, "");
-  return graph ? report::chakra_traces(app::records_of(job), *graph)
-               : base::Result<std::vector<NamedFile>>(graph.error());
+  const auto graph = job_graph(job, aligned, *recordings, "");
+  return graph ? report::chakra_traces(records_of(job), *graph) : base::Result<std::vector<NamedFile>>(graph.error());
 }
 
 /// A folder with these files, or none.
@@ -78,7 +70,7 @@ base::Result<analysis::ExecutionTrace> trace_of(const std::string& file) {
   if (!rank.has_value()) {
     return base::error(file + " is not named as the execution trace of a rank: NAME.RANK.et, such as rank.0.et");
   }
-  const auto bytes = base::read_text(file, app::kMostJobBytes);
+  const auto bytes = base::read_text(file, kMostJobBytes);
   if (!bytes) {
     return bytes.error();
   }
@@ -110,56 +102,38 @@ base::Result<jobs::ExecutedJob> executed(const std::vector<std::string>& files) 
   return job;
 }
 
-base::Result<std::string> replay_text(const std::vector<std::string>& files, const std::vector<std::string>& changes,
-                                      report::ShownWarnings shown) {
-  const auto job = executed(files);
+}  // namespace
+
+bool is_execution_trace(std::string_view file) { return file.ends_with(kSuffix); }
+
+base::Result<ReplayedTraces> replay_traces(const std::vector<std::string>& files,
+                                           const std::vector<std::string>& changes) {
+  auto job = executed(files);
   if (!job) {
     return job.error();
   }
-  const auto replayed = app::replayed(job->job);
-  if (!replayed) {
-    return replayed.error();
+  auto replay = replayed(job->job);
+  if (!replay) {
+    return replay.error();
   }
-  const auto steps = app::changed_steps(job->job, changes);
+  auto steps = changed_steps(job->job, changes);
   if (!steps) {
     return steps.error();
   }
-  return report::text_replayed_traces(replayed->replay, job->job.ranks.size(), *steps, jobs::slowest_rank(job->job),
-                                      job->warnings, shown);
+  return ReplayedTraces{std::move(replay->replay), job->job.ranks.size(), std::move(*steps),
+                        jobs::slowest_rank(job->job), std::move(job->warnings)};
 }
 
-}  // namespace
-
-bool is_execution_trace(const std::string& file) { return file.ends_with(kSuffix); }
-
-int show_execution_traces(const std::vector<std::string>& files, const std::vector<std::string>& changes,
-                          const Output& output) {
-  if (output.format != "text") {
-    print_error("execution traces are shown with --format text: they do not have what the others need");
-    return kExitUsage;
-  }
-  const auto text = replay_text(files, changes, output.warnings);
-  if (text) {
-    return write_out(*text, output);
-  }
-  print_error(text.error().message());
-  return kExitUsage;
-}
-
-int write_execution_traces(const Job& job, const std::vector<RankRecord>& aligned, const std::string& folder) {
-  for (const std::string& warning : job.warnings) {
-    print_error(protocol::printable(warning));
-  }
+Answer<void> write_execution_traces(const jobs::Job& job, const std::vector<RankRecord>& aligned,
+                                    const std::string& folder) {
   const auto files = traces_of(job, aligned);
   if (!files) {
-    print_error("no execution traces can be made of the job: " + files.error().message());
-    return kExitUsage;
+    return refusal(Cause::kRequest, "no execution traces can be made of the job: " + files.error().message());
   }
-  const std::error_code problem = write_folder(folder, *files);
-  if (problem) {
-    print_error(fmt::format("cannot write {}: {}", folder, problem.message()));
+  if (const auto problem = write_folder(folder, *files)) {
+    return refusal(Cause::kMachine, fmt::format("cannot write {}: {}", folder, problem.message()));
   }
-  return problem ? kExitEnvironment : kExitOk;
+  return {};
 }
 
-}  // namespace ridgeline::cli
+}  // namespace ridgeline::app
