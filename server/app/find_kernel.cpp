@@ -19,9 +19,9 @@ namespace {
 using operations::MeasuredKernel;
 using operations::MeasuredKernels;
 using Plans = std::vector<operations::Plan>;
-using Announce = std::function<void(const std::string&)>;
+using Announce = base::FunctionRef<void(const std::string&)>;
 
-base::Result<MeasuredKernels> measure_here(const KernelRequest& request, const Plans& plans, const Announce& announce) {
+base::Result<MeasuredKernels> measure_here(const KernelRequest& request, const Plans& plans, Announce announce) {
   const auto conditions = kernel_conditions(request.python, request.cache, request.threads, request.seconds);
   if (!conditions) {
     return conditions.error();
@@ -32,8 +32,7 @@ base::Result<MeasuredKernels> measure_here(const KernelRequest& request, const P
 }
 
 /// On the GPU that torch uses in the interpreter; an error where that is not the device.
-base::Result<MeasuredKernels> measure_on_gpu(const KernelRequest& request, const Plans& plans,
-                                             const Announce& announce) {
+base::Result<MeasuredKernels> measure_on_gpu(const KernelRequest& request, const Plans& plans, Announce announce) {
   const auto conditions = gpu_conditions(request.device, request.python, request.cache, request.seconds);
   if (!conditions) {
     return conditions.error();
@@ -69,7 +68,7 @@ base::Result<operations::Device> kernel_device(const std::string& name, const st
   return **kept;
 }
 
-Answer<report::KernelAnswer> find_kernel(const KernelRequest& request, const Announce& announce) {
+Answer<report::KernelAnswer> find_kernel(const KernelRequest& request, Announce announce) {
   const bool for_gpu = request.device.kind == operations::DeviceKind::kGpu;
   if (!for_gpu && request.threads > request.device.compute_units) {
     return refusal(Cause::kRequest, fmt::format("--threads {}: {} has {} cores that may be used", request.threads,

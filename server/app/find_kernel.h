@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <string>
 
 #include "app/profiling/use_case_failure.h"
+#include "base/function_ref.h"
 #include "operations/device/device.h"
 #include "operations/kernels/operation.h"
 #include "report/rendered_kernel.h"
@@ -29,7 +29,7 @@ struct KernelRequest {
 /// Constructs programs, and compiles, checks and times the best. Those for a GPU that cannot be run here are predicted.
 /// Waits for them; `announce` is called before.
 Answer<report::KernelAnswer> find_kernel(const KernelRequest& request,
-                                         const std::function<void(const std::string&)>& announce);
+                                         base::FunctionRef<void(const std::string&)> announce);
 
 /// The fastest program of the answer, or where none was run the best predicted one: its source, and where
 /// `as_operator`, a module of PyTorch.

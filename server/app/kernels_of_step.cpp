@@ -111,7 +111,7 @@ std::string module_file(const operations::ProgramCandidate& candidate) {
 }
 
 Answer<StepKernels> measure_step_kernels(const StepKernelsRequest& request,
-                                         const std::function<void(const std::string&)>& announce) {
+                                         base::FunctionRef<void(const std::string&)> announce) {
   auto profile = find_profile(request.profile);
   if (!profile) {
     return refusal(Cause::kRequest, profile.error());

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "analysis/values/profile.h"
 #include "app/profiling/use_case_failure.h"
+#include "base/function_ref.h"
 #include "operations/device/device.h"
 #include "report/rendered_step_kernels.h"
 
@@ -35,7 +35,7 @@ struct StepKernels {
 /// best, and then the fastest as an operator of PyTorch beside torch's operation. Waits for each; `announce` is called
 /// before. What was measured is kept for the next reports.
 Answer<StepKernels> measure_step_kernels(const StepKernelsRequest& request,
-                                         const std::function<void(const std::string&)>& announce);
+                                         base::FunctionRef<void(const std::string&)> announce);
 
 /// The file's name of the operator that is used in place of the operation.
 std::string module_file(const operations::ProgramCandidate& candidate);

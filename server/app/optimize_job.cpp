@@ -203,7 +203,7 @@ std::optional<std::string> text_of(const std::string& file) {
 }
 
 base::Result<analysis::OptimizedJob> optimized(const Job& job, const Prepared& known, jobs::StrategySpace space,
-                                               const OptimizeQuestion& question, const GoOn& go_on) {
+                                               const OptimizeQuestion& question, GoOn go_on) {
   analysis::OptimizedJob shown;
   shown.command = job.command;
   shown.replay = known.replay;
@@ -242,7 +242,7 @@ base::Result<analysis::OptimizedJob> optimized(const Job& job, const Prepared& k
 
 }  // namespace
 
-base::Result<analysis::OptimizedJob> optimize_job(const Job& job, const OptimizeQuestion& question, const GoOn& go_on) {
+base::Result<analysis::OptimizedJob> optimize_job(const Job& job, const OptimizeQuestion& question, GoOn go_on) {
   const auto begin = Clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
   auto space = jobs::space_of(question.changes);

@@ -3,12 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/values/best_strategy.h"
+#include "base/function_ref.h"
 #include "base/result.h"
 #include "jobs/record/job_file.h"
 
@@ -24,12 +24,11 @@ struct OptimizeQuestion {
 };
 
 /// Of the strategies replayed so far; false: the search is to end with the best until then.
-using GoOn = std::function<bool(std::size_t done, std::size_t most)>;
+using GoOn = base::FunctionRef<bool(std::size_t done, std::size_t most)>;
 
 /// Searches by replays; the training code is not run. The answer has the edits of the best strategy where it pays, and
 /// no strategies where none fits in the memory. Reads the user's sources, and runs change files in Python: the caller
 /// has the consent. Takes as long as the question allows. The error is a sentence for the user.
-base::Result<analysis::OptimizedJob> optimize_job(const jobs::Job& job, const OptimizeQuestion& question,
-                                                  const GoOn& go_on);
+base::Result<analysis::OptimizedJob> optimize_job(const jobs::Job& job, const OptimizeQuestion& question, GoOn go_on);
 
 }  // namespace ridgeline::app

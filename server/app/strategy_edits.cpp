@@ -32,7 +32,7 @@ StrategyEdit edit_of(const std::string& path, const source::SourceTree& tree, co
 }
 
 StrategyEdit bucket_edit(std::uint64_t bytes, const std::vector<std::string>& files,
-                         const std::function<std::optional<std::string>(const std::string&)>& read) {
+                         base::FunctionRef<std::optional<std::string>(const std::string&)> read) {
   for (const std::string& file : files) {
     auto text = read(file);
     if (!text.has_value()) {
@@ -52,7 +52,7 @@ StrategyEdit bucket_edit(std::uint64_t bytes, const std::vector<std::string>& fi
 }  // namespace
 
 std::vector<StrategyEdit> strategy_edits(const analysis::StrategyStep& strategy, const std::vector<std::string>& files,
-                                         const std::function<std::optional<std::string>(const std::string&)>& read) {
+                                         base::FunctionRef<std::optional<std::string>(const std::string&)> read) {
   std::vector<StrategyEdit> edits;
   if (strategy.bucket_bytes.has_value()) {
     edits.push_back(bucket_edit(*strategy.bucket_bytes, files, read));

@@ -15,11 +15,7 @@
 namespace ridgeline::cli {
 
 Daemon::Daemon(boost::asio::io_context& loop, const lsp::Service& service, ServeOptions options)
-    : loop_(loop),
-      service_(service),
-      options_(std::move(options)),
-      links_(loop, [this](auto link) { serve(std::move(link)); }),
-      idle_(loop) {}
+    : loop_(loop), service_(service), options_(std::move(options)), links_(loop, *this), idle_(loop) {}
 
 base::Result<void> Daemon::start() {
   if (base::Result<void> watched = watch_client(); !watched) {

@@ -33,7 +33,7 @@ struct ServeOptions {
 
 /// Serves one client, on standard input and output or where a client listens, and ends with it; or listens, and serves
 /// everybody who comes until it is stopped.
-class Daemon {
+class Daemon final : private LinkServer {
  public:
   Daemon(boost::asio::io_context& loop, const lsp::Service& service, ServeOptions options);
 
@@ -53,7 +53,7 @@ class Daemon {
   void ask_for_token(std::shared_ptr<lsp::Transport> connection);
   /// By the first message: serves a client that speaks LSP, or gives the connection to the session of its link.
   void greet(const std::shared_ptr<lsp::Transport>& connection);
-  void serve(std::shared_ptr<lsp::Transport> connection);
+  void serve(std::shared_ptr<lsp::Transport> connection) override;
   void serve_only(std::shared_ptr<lsp::Transport> connection);
   /// Begins to wait for the idle exit, when there is one and no session.
   void wait_if_idle();

@@ -23,7 +23,7 @@ BlockingWorker::BlockingWorker(worker::WorkerOptions options)
 worker::Finished BlockingWorker::run(const app::PlannedRun& plan, ShowProgress progress) {
   asio::thread_pool pool(1);  // ends before the loop that it posts to
   return wait(progress, [&](worker::EventHandler handler) {
-    worker_.run(plan.spec, plan.limits, std::move(handler), {pool.get_executor(), app::chooser_of(plan)});
+    worker_.run(plan.spec, plan.limits, std::move(handler), app::chooser_of(plan, pool.get_executor()));
   });
 }
 

@@ -32,7 +32,7 @@ void Links::connected(const std::shared_ptr<lsp::Transport>& connection, const l
   connection->send(encode(lsp::LinkGreeting{greeting.id, link->received()}));
   link->attach(connection, greeting.received);
   if (is_new) {
-    on_link_(std::move(link));
+    server_.serve(std::move(link));
   }
 }
 

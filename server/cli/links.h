@@ -3,7 +3,6 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -12,12 +11,17 @@
 
 namespace ridgeline::cli {
 
-/// Lives on the loop.
+/// Who serves new links.
+class LinkServer {
+ public:
+  virtual ~LinkServer() = default;
+  virtual void serve(std::shared_ptr<lsp::Transport> link) = 0;
+};
+
+/// Lives on the loop. The server outlives it.
 class Links {
  public:
-  /// `on_link`: a new link, to be served.
-  Links(boost::asio::io_context& loop, std::function<void(std::shared_ptr<lsp::Transport>)> on_link)
-      : loop_(loop), on_link_(std::move(on_link)) {}
+  Links(boost::asio::io_context& loop, LinkServer& server) : loop_(loop), server_(server) {}
 
   /// A connection that began with a greeting, which it will deliver again: of a new link, or of one that resumes. One
   /// that says it has received messages of a link that is not here gets `gone` and is closed.
@@ -33,7 +37,7 @@ class Links {
   void wait_for_return(const std::string& id);
 
   boost::asio::io_context& loop_;
-  std::function<void(std::shared_ptr<lsp::Transport>)> on_link_;
+  LinkServer& server_;
   std::map<std::string, Link> links_;  ///< by id
 };
 

@@ -38,7 +38,7 @@ std::string contradiction(const std::vector<NamedJob>& jobs) {
 
 }  // namespace
 
-base::Result<Job> collect_job(const std::vector<std::string>& places, const FetchJob& fetch) {
+base::Result<Job> collect_job(const std::vector<std::string>& places, FetchJob fetch) {
   std::vector<NamedJob> jobs;
   for (const std::string& place : places) {
     const auto bytes = fetch(place);

@@ -287,13 +287,13 @@ base::Task<std::shared_ptr<worker::Finished>> ProfileQueue::measure(std::shared_
         job->events.progress(remaining == nullptr ? step : remaining->of(step, RemainingTime::Clock::now()));
       }
     };
-    worker_->run(plan.spec, plan.limits, handle, {asio::make_strand(pool_.get_executor()), chooser_of(plan)});
+    worker_->run(plan.spec, plan.limits, handle, chooser_of(plan, asio::make_strand(pool_.get_executor())));
   };
   auto finished = base::callback<std::shared_ptr<worker::Finished>>(begin);
   co_return co_await std::move(finished);
 }
 
-void ProfileQueue::supersede(const std::function<bool(const Job&)>& which) {
+void ProfileQueue::supersede(base::FunctionRef<bool(const Job&)> which) {
   for (const auto& job : jobs_) {
     if (which(*job)) {
       asio::post(loop_, lifetime_.guard([this, ticket = job->ticket] { end(ticket, FailureKind::kSuperseded); }));

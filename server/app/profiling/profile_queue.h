@@ -17,6 +17,7 @@
 #include "app/profiling/request.h"
 #include "app/profiling/script_profile.h"
 #include "app/profiling/what_if_base.h"
+#include "base/function_ref.h"
 #include "base/lifetime.h"
 #include "base/task.h"
 #include "worker/worker.h"
@@ -77,7 +78,7 @@ class ProfileQueue {
   /// `remaining` outlives the task; null: the time that is left is not known.
   base::Task<std::shared_ptr<worker::Finished>> measure(std::shared_ptr<Job> job, PlannedRun plan,
                                                         RemainingTime* remaining);
-  void supersede(const std::function<bool(const Job&)>& which);
+  void supersede(base::FunctionRef<bool(const Job&)> which);
   void end(Ticket ticket, protocol::FailureKind kind);
   void start_next();
   void finish(Job& job, ProfileOutcome outcome);

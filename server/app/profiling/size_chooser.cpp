@@ -70,11 +70,12 @@ class SizeChooser {
 
 }  // namespace
 
-std::function<std::vector<int>(const worker::ChoiceAsked&)> chooser_of(const PlannedRun& plan) {
+worker::Chooser chooser_of(const PlannedRun& plan, boost::asio::any_io_executor executor) {
   if (!plan.spec.batch_sizes.empty()) {
-    return {};
+    return {std::move(executor), {}};
   }
-  return [chooser = std::make_shared<SizeChooser>()](const worker::ChoiceAsked& asked) { return (*chooser)(asked); };
+  return {std::move(executor),
+          [chooser = std::make_shared<SizeChooser>()](const worker::ChoiceAsked& asked) { return (*chooser)(asked); }};
 }
 
 }  // namespace ridgeline::app

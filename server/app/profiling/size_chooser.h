@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <vector>
 
 #include "app/profiling/profile_run.h"
@@ -14,8 +13,8 @@ namespace ridgeline::app {
 inline constexpr std::size_t kMaxParsedBytes = std::size_t{128} << 20U;
 
 /// The batch sizes that the time model is least sure of, given what was timed so far and where the recordings show that
-/// the step changes; the first call parses the recordings. Empty when the plan names its batch sizes: then only those
-/// are run. Calls must not overlap.
-std::function<std::vector<int>(const worker::ChoiceAsked&)> chooser_of(const PlannedRun& plan);
+/// the step changes; the first call parses the recordings. Without `choose` when the plan names its batch sizes: then
+/// only those are run.
+worker::Chooser chooser_of(const PlannedRun& plan, boost::asio::any_io_executor executor);
 
 }  // namespace ridgeline::app

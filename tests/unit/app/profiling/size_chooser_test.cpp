@@ -20,12 +20,12 @@ worker::ChoiceAsked three_sizes() {
   return asked;
 }
 
-TEST(SizeChooser, ChoosesTheEndsAndTheMiddleOfAGap) { EXPECT_EQ(chooser_of({})(three_sizes()).size(), 3U); }
+TEST(SizeChooser, ChoosesTheEndsAndTheMiddleOfAGap) { EXPECT_EQ(chooser_of({}, {}).choose(three_sizes()).size(), 3U); }
 
 TEST(SizeChooser, IsNotThereWhenTheSizesWereNamed) {
   PlannedRun plan;
   plan.spec.batch_sizes = {32, 64};
-  EXPECT_FALSE(chooser_of(plan));
+  EXPECT_FALSE(chooser_of(plan, {}).choose);
 }
 
 TEST(SizeChooser, DoesWithoutRecordingsThatAreDamaged) {
@@ -33,7 +33,7 @@ TEST(SizeChooser, DoesWithoutRecordingsThatAreDamaged) {
   for (const int size : asked.first) {
     asked.recorded.push_back({size, false, {}, {}, 1, std::make_shared<const std::string>("12345")});
   }
-  EXPECT_EQ(chooser_of({})(asked).size(), 3U);
+  EXPECT_EQ(chooser_of({}, {}).choose(asked).size(), 3U);
 }
 
 }  // namespace
