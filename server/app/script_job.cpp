@@ -35,7 +35,7 @@ bool number_processes(std::vector<RankRun>& ranks) {
 }
 
 /// What the rank spends at its lines, without what it waits there for communication.
-jobs::RankWork work_of(const RankRun& rank, const std::vector<jobs::LineCommunication>& waits) {
+jobs::RankWork rank_work(const RankRun& rank, const std::vector<jobs::LineCommunication>& waits) {
   jobs::RankWork work{rank.rank, {}};
   const analysis::Profile& profile = rank.run.profile;
   for (const analysis::LineCost& line : profile.lines) {
@@ -129,7 +129,7 @@ analysis::JobReport compared_ranks(const ScriptJob& script) {
   std::vector<jobs::RankWork> work;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const auto rank = std::ranges::find(script.run.ranks, records[i].rank, &RankRun::rank);
-    work.push_back(work_of(*rank, lines[i]));
+    work.push_back(rank_work(*rank, lines[i]));
   }
   if (const auto straggler = jobs::find_straggler(records, work)) {
     report.slower = slower_rank(*straggler, true);

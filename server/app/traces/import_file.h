@@ -16,7 +16,7 @@ namespace ridgeline::app {
 struct TraceOptions {
   std::string trace;
   std::string project_root{};  ///< empty: found
-  int batch_size = 0;        ///< 0: unknown
+  int batch_size = 0;          ///< 0: unknown
   std::optional<std::uint32_t> process{};
   std::vector<std::string> code{};
   bool with_shapes = false;     ///< read, where the trace has them
