@@ -28,7 +28,7 @@ std::size_t longest_common_subsequence(std::string_view a, std::string_view b) {
 }  // namespace
 
 double similarity(std::string_view a, std::string_view b) {
-  if (a.empty() || b.empty() || ratio(std::min(a.size(), b.size()), a, b) < kNearly) {
+  if (a.empty() || b.empty() || ratio(std::min(a.size(), b.size()), a, b) < kLeastSimilarity) {
     return 0;
   }
   return ratio(longest_common_subsequence(a, b), a, b);

@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/own_file.h"
+#include "base/executable.h"
 #include "cli/exit_codes.h"
 #include "cli/failure_text.h"
 #include "cli/runtime.h"
@@ -30,7 +30,7 @@ constexpr const char* kIdle = "3600";       ///< seconds after which the daemon 
 
 /// In a session of its own, so that it outlives our connection. Its output goes to a file.
 void start_daemon(const std::string& path, const std::string& log) {
-  const std::string program = base::own_file();
+  const std::string program = base::executable_path();
   const std::vector<const char*> arguments = {program.c_str(), "serve", "--pipe", path.c_str(),
                                               "--idle-exit",   kIdle,   nullptr};
   const pid_t child = ::fork();
@@ -58,7 +58,7 @@ DaemonConnection join_or_start(boost::asio::io_context& loop, const std::string&
   if (!folder) {
     return lsp::EndpointProblem{folder.error().message()};
   }
-  const std::string path = *folder + "/remote-" + base::own_version() + ".sock";
+  const std::string path = *folder + "/remote-" + base::executable_version() + ".sock";
   const auto is_nobody = [](const DaemonConnection& daemon) {
     const auto* joined = std::get_if<std::shared_ptr<lsp::Transport>>(&daemon);
     return joined != nullptr && *joined == nullptr;

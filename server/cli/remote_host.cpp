@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "base/own_file.h"
+#include "base/executable.h"
 #include "lsp/transport/stream_transport.h"
 
 namespace ridgeline::cli {
@@ -95,7 +95,7 @@ std::string shell_quoted(const std::string& text) {
 }
 
 std::string remote_program(const RemoteOptions& options) {
-  return options.program.empty() ? std::string(kFolder) + "/ridgeline-" + base::own_version() : options.program;
+  return options.program.empty() ? std::string(kFolder) + "/ridgeline-" + base::executable_version() : options.program;
 }
 
 RemoteProcess::RemoteProcess(boost::asio::io_context& loop, worker::Reaper& reaper, const RemoteOptions& options,

@@ -19,7 +19,7 @@ std::string question(std::string_view word, const std::vector<std::string>& know
       nearest = one;
     }
   }
-  return best < base::kNearly || nearest == word ? "" : "Did you mean " + prefix + std::string(nearest) + "?";
+  return best < base::kLeastSimilarity || nearest == word ? "" : "Did you mean " + prefix + std::string(nearest) + "?";
 }
 
 std::vector<std::string> commands_of(const CLI::App& app) {

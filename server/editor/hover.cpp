@@ -217,7 +217,7 @@ Markdown of_function(const Snapshot& snapshot, const source::Definition& definit
   return found ? report::cost_markdown(snapshot.figures()->profile(), cost) : Markdown();
 }
 
-Markdown of_class(const Snapshot& snapshot, const source::Definition& definition) {
+Markdown class_hover(const Snapshot& snapshot, const source::Definition& definition) {
   std::vector<const Node*> nodes;
   for (const auto& [profiled_line, node] : snapshot.file()->definitions) {
     if (snapshot.current_line(profiled_line) == definition.name_line) {
@@ -248,7 +248,7 @@ Markdown contents_at(const Snapshot& snapshot, std::size_t offset, std::uint32_t
   for (const source::Definition& definition : snapshot.source->definitions) {
     if (inside(definition.name_span)) {
       span = definition.name_span;
-      return definition.kind == source::DefinitionKind::kClass ? of_class(snapshot, definition)
+      return definition.kind == source::DefinitionKind::kClass ? class_hover(snapshot, definition)
                                                                : of_function(snapshot, definition);
     }
   }

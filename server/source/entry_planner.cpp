@@ -26,14 +26,14 @@ Planner::Planner(const SourceTree::Content& content, const TrainingScript& scrip
 EntryPlan Planner::plan() {
   switch (script_.form) {
     case TrainingForm::kLoop:
-      of_loop();
+      plan_loop();
       break;
     case TrainingForm::kTrainer:
-      of_trainer();
+      plan_trainer();
       break;
     case TrainingForm::kLightning:
     case TrainingForm::kModelOnly:
-      of_class();
+      plan_module_class();
       break;
   }
   return std::move(plan_);
@@ -264,7 +264,7 @@ void Planner::construct(std::string_view name, const std::string& before) {
   plan_.model.merge(slicer_.slice({name}, {}));
 }
 
-void Planner::of_loop() {
+void Planner::plan_loop() {
   target_ = script_.loop_target;
   iterable_ = script_.loop_iterable;
   find_loader();

@@ -65,7 +65,7 @@ class Planner {
 
   // ---- entry_planner.cpp: the loop
 
-  void of_loop();
+  void plan_loop();
 
   void refuse_generators();
 
@@ -98,7 +98,7 @@ class Planner {
   bool is_complete(const Slice& slice) const { return !have_common(slice.missing, script_.open); }
 
   /// Batches of the script's data set, of any size.
-  bool of_dataset(Node dataset, Node collate, Node made);
+  bool plan_dataset_input(Node dataset, Node collate, Node made);
 
   bool is_iterable(Node made) const;
 
@@ -111,15 +111,15 @@ class Planner {
   std::vector<std::string_view> unpacked_names(const std::vector<ScriptStatement>& statements,
                                                std::string_view batch) const;
 
-  bool of_guess(Node dataset);
+  bool plan_guessed_input(Node dataset);
 
-  bool take_guess(const InputQuestion& question, bool as_one);
+  bool use_guess(const InputQuestion& question, bool as_one);
 
   /// A loader of another kind, which has its own batch size unless a name says what it is.
-  bool of_own_loader();
+  bool plan_custom_loader_input();
 
   /// What depends on the batch size is made by the provider; the rest once.
-  void own_size(std::string_view size, const Slice& slice);
+  void set_custom_batch_size(std::string_view size, const Slice& slice);
 
   // ---- entry_planner_input.cpp: a loop that counts draws its data itself
 
@@ -153,14 +153,14 @@ class Planner {
   // ---- entry_planner_trainer.cpp: without a loop
 
   /// transformers.Trainer
-  void of_trainer();
+  void plan_trainer();
 
   void trainer_input();
 
   void trainer_step(Node options, const std::string& model);
 
   /// A class alone, or a LightningModule.
-  void of_class();
+  void plan_module_class();
 
   /// The variable, or the call, that has the model.
   void find_instance(bool lightning);

@@ -38,15 +38,15 @@ void Planner::plan_input(const NameSet& roots) {
     set_batch_size(argument_or_option(content_, script_, iterable_, "batch_size", 1));
     const Node dataset = argument_of(content_, iterable_, "dataset", 0);
     const Node made = dataset.is("identifier") ? value_of_name(content_.text_of(dataset)) : dataset;
-    if (of_dataset(dataset, argument_or_option(content_, script_, iterable_, "collate_fn", -1), made)) {
+    if (plan_dataset_input(dataset, argument_or_option(content_, script_, iterable_, "collate_fn", -1), made)) {
       return;
     }
   } else {
     plan_.batch_size_note = "guessed";
-    if (of_guess(Node())) {
+    if (plan_guessed_input(Node())) {
       return;
     }
-    if (of_own_loader()) {
+    if (plan_custom_loader_input()) {
       return;
     }
   }
@@ -68,9 +68,9 @@ bool Planner::depends_on_model(const Slice& slice) const {
                              [&](std::size_t i) { return have_common(script_.statements[i].names.writes, models); });
 }
 
-bool Planner::of_dataset(Node dataset, Node collate, Node made) {
+bool Planner::plan_dataset_input(Node dataset, Node collate, Node made) {
   if (!dataset.exists()) {
-    return of_guess(made);
+    return plan_guessed_input(made);
   }
   NameSet roots = names_in(content_, dataset).reads;
   if (collate.exists()) {
@@ -83,7 +83,7 @@ bool Planner::of_dataset(Node dataset, Node collate, Node made) {
         const auto& calls = script_.statements[i].names.calls;
         return std::ranges::any_of(calls, [](const CalledName& call) { return is_downloaded(call.name); });
       });
-  if ((downloaded || depends_on_model(slice) || !is_complete(slice)) && of_guess(made)) {
+  if ((downloaded || depends_on_model(slice) || !is_complete(slice)) && plan_guessed_input(made)) {
     return true;
   }
   if (depends_on_model(slice) || !is_complete(slice)) {
@@ -159,7 +159,7 @@ std::vector<std::string_view> Planner::unpacked_names(const std::vector<ScriptSt
   return {};
 }
 
-bool Planner::of_guess(Node dataset) {
+bool Planner::plan_guessed_input(Node dataset) {
   if (plan_.models.size() != 1) {
     return false;
   }
@@ -169,10 +169,10 @@ bool Planner::of_guess(Node dataset) {
   question.names = value_names();
   question.statements = &script_.body;
   question.dataset = dataset;
-  return take_guess(question, targets_.size() == 1 && question.names.size() > 1);
+  return use_guess(question, targets_.size() == 1 && question.names.size() > 1);
 }
 
-bool Planner::take_guess(const InputQuestion& question, bool as_one) {
+bool Planner::use_guess(const InputQuestion& question, bool as_one) {
   const auto guess = guess_input(content_, script_, question);
   if (!guess.has_value()) {
     return false;
@@ -192,7 +192,7 @@ bool Planner::take_guess(const InputQuestion& question, bool as_one) {
   return true;
 }
 
-bool Planner::of_own_loader() {
+bool Planner::plan_custom_loader_input() {
   const Node loader = script_.loop_iterable;
   Node expression = iterable_.exists() ? iterable_ : loader;
   const std::string_view name = content_.text_of(expression);
@@ -214,12 +214,12 @@ bool Planner::of_own_loader() {
   set_batch_size(value_of_name(size));
   std::erase_if(slice.statements, [&](std::size_t i) { return script_.statements[i].names.writes.contains(size); });
   plan_.names.insert(roots.begin(), roots.end());
-  own_size(size, slice);
+  set_custom_batch_size(size, slice);
   return_batch("next(iter(" + std::string(name) + "))");
   return true;
 }
 
-void Planner::own_size(std::string_view size, const Slice& slice) {
+void Planner::set_custom_batch_size(std::string_view size, const Slice& slice) {
   NameSet dependent = {size};
   plan_.input = slice;
   if (size != "batch_size") {
@@ -326,7 +326,7 @@ void Planner::size_of_steps(const NameSet& reads, Slice slice) {
   }
   std::erase_if(slice.statements, [&](std::size_t i) { return script_.statements[i].names.writes.contains(*size); });
   std::vector<const ScriptStatement*> drawing = std::exchange(plan_.input_statements, {});
-  own_size(*size, slice);
+  set_custom_batch_size(*size, slice);
   plan_.input_statements.insert(plan_.input_statements.end(), drawing.begin(), drawing.end());
 }
 

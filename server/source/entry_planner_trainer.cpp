@@ -5,7 +5,7 @@
 
 namespace ridgeline::source {
 
-void Planner::of_trainer() {
+void Planner::plan_trainer() {
   const Node call = script_.trainer;
   const Node model = argument_of(content_, call, "model", 0);
   const bool named = model.is("identifier");
@@ -45,7 +45,7 @@ void Planner::trainer_input() {
   const Node made = dataset.is("identifier") ? value_of_name(content_.text_of(dataset)) : dataset;
   const Node collator = named_argument(script_.trainer, "data_collator");
   // What a class of the script makes is what it trains on; what is downloaded only has the shapes of the model's input.
-  if (script_.definitions.contains(called_name(content_, made)) && of_dataset(dataset, collator, made)) {
+  if (script_.definitions.contains(called_name(content_, made)) && plan_dataset_input(dataset, collator, made)) {
     return;
   }
   InputQuestion question;
@@ -54,7 +54,7 @@ void Planner::trainer_input() {
                                                      : Node();
   question.names = {"batch"};
   question.statements = &script_.body;
-  if (!take_guess(question, false) && !of_dataset(dataset, collator, made)) {
+  if (!use_guess(question, false) && !plan_dataset_input(dataset, collator, made)) {
     unknown(plan_.input_lines, "the input, a dict of batch_size samples");
   }
 }
@@ -87,7 +87,7 @@ void Planner::trainer_step(Node options, const std::string& model) {
   plan_.iteration = slicer_.slice(reads, model_names());
 }
 
-void Planner::of_class() {
+void Planner::plan_module_class() {
   std::string_view name = main_class();
   const bool lightning = script_.form == TrainingForm::kLightning;
   find_instance(lightning);
@@ -164,10 +164,10 @@ void Planner::class_input(std::string_view name, Node construction, bool lightni
       const Node made = dataset.is("identifier") ? value_of_name(content_.text_of(dataset)) : dataset;
       question.dataset = made;
       targets_.clear();
-      if (is_downloaded(called_name(content_, made)) && take_guess(question, question.names.size() > 1)) {
+      if (is_downloaded(called_name(content_, made)) && use_guess(question, question.names.size() > 1)) {
         return;
       }
-      if (dataset.exists() && of_dataset(dataset, named_argument(loader, "collate_fn"), made)) {
+      if (dataset.exists() && plan_dataset_input(dataset, named_argument(loader, "collate_fn"), made)) {
         return;
       }
     }
@@ -175,7 +175,7 @@ void Planner::class_input(std::string_view name, Node construction, bool lightni
   if (plan_.batch_size == "32") {
     plan_.batch_size_note = "guessed";
   }
-  if (!take_guess(question, lightning && question.names.size() > 1)) {
+  if (!use_guess(question, lightning && question.names.size() > 1)) {
     unknown(plan_.input_lines,
             lightning ? "the input, a batch of batch_size samples" : "the input of " + std::string(name));
   }

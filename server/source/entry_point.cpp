@@ -148,7 +148,7 @@ class Finder {
     std::optional<Span> close;
     for (const Span name : top_functions(tree_)) {
       const std::string_view text = slice(tree_.text(), name);
-      if (!provider_named(text).has_value() && is_nearly(text, kind_)) {
+      if (!provider_named(text).has_value() && resembles_provider(text, kind_)) {
         close = name;
         break;
       }

@@ -56,9 +56,9 @@ std::optional<Span> next_provider_name(std::string_view text, std::size_t from) 
   return std::nullopt;
 }
 
-bool is_nearly(std::string_view name, ProviderKind kind) {
+bool resembles_provider(std::string_view name, ProviderKind kind) {
   return std::ranges::any_of(kPrefixes, [&](std::string_view prefix) {
-    return base::similarity(name, std::string(prefix) + std::string(name_of(kind))) >= base::kNearly;
+    return base::similarity(name, std::string(prefix) + std::string(name_of(kind))) >= base::kLeastSimilarity;
   });
 }
 

@@ -23,6 +23,6 @@ std::optional<ProviderName> provider_named(std::string_view name);
 std::optional<Span> next_provider_name(std::string_view text, std::size_t from);
 
 /// Whether `name` looks like a misspelt name of `kind`, by the rule of difflib's close matches, which the runner uses.
-bool is_nearly(std::string_view name, ProviderKind kind);
+bool resembles_provider(std::string_view name, ProviderKind kind);
 
 }  // namespace ridgeline::source

@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/own_file.h"
+#include "base/executable.h"
 
 namespace ridgeline::worker {
 
@@ -88,7 +88,7 @@ Interpreter find_interpreter(const std::string& wanted, const std::string& entry
   if (active != nullptr && is_program(fs::path(active) / "bin" / "python")) {
     return {(fs::path(active) / "bin" / "python").string(), "VIRTUAL_ENV"};
   }
-  if (std::string own = interpreter_beside(base::own_file()); !own.empty()) {
+  if (std::string own = interpreter_beside(base::executable_path()); !own.empty()) {
     return {std::move(own), "where ridgeline is installed"};
   }
   return {on_path("python3"), "PATH"};

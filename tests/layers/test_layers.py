@@ -47,13 +47,13 @@ HOMES = [
         + ["server/cli", "server/main.cpp", "profiler/agent", "server/base/file.cpp", "server/base/task.h"]
         + [
             "server/base/machine_limits.cpp",
-            "server/base/own_file.cpp",
+            "server/base/executable.cpp",
             "server/base/random_digits.cpp",
             "server/base/result.h",
         ],
     ),
     (
-        r"base/(?:file|lifetime|own_file|random_digits|task)\.h",
+        r"base/(?:executable|file|lifetime|random_digits|task)\.h",
         [
             "server/base",
             "server/store",

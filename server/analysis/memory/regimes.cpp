@@ -17,14 +17,14 @@ constexpr double kRegimeReach = 4;
 constexpr std::size_t kMost = 64;
 
 /// How far the bytes at a sampled size may lie off the line through the first and the last, as a part of the line's.
-constexpr double kNearly = 0.25;
+constexpr double kLinearTolerance = 0.25;
 
 bool is_nearly_linear(const std::vector<std::uint64_t>& bytes, const std::vector<int>& sizes) {
   const auto first = static_cast<double>(bytes.front());
   const double slope = (static_cast<double>(bytes.back()) - first) / (sizes.back() - sizes.front());
   for (std::size_t i = 1; i + 1 < bytes.size(); ++i) {
     const double line = first + slope * (sizes[i] - sizes.front());
-    if (std::abs(static_cast<double>(bytes[i]) - line) > kNearly * line) {
+    if (std::abs(static_cast<double>(bytes[i]) - line) > kLinearTolerance * line) {
       return false;
     }
   }

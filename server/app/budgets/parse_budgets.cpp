@@ -154,7 +154,7 @@ class BudgetsParser {
       names.insert(names.end(), {"baseline", "modules", "lines"});
     }
     const auto nearest = std::ranges::max_element(names, {}, [&](auto name) { return base::similarity(name, key); });
-    if (base::similarity(*nearest, key) >= base::kNearly) {
+    if (base::similarity(*nearest, key) >= base::kLeastSimilarity) {
       return fmt::format(" Did you mean {}?", *nearest);
     }
     std::string all = " There are:";

@@ -87,8 +87,8 @@ struct Best {
 };
 
 bool ran_throughout(const Window& window) {
-  constexpr double kNearly = 0.95;
-  return window.cpu_s > kNearly * seconds_between(window.begin, window.end);
+  constexpr double kMostOfTime = 0.95;
+  return window.cpu_s > kMostOfTime * seconds_between(window.begin, window.end);
 }
 
 double rate_of(const std::vector<Window>& windows) {

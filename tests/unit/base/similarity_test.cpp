@@ -22,8 +22,8 @@ TEST(Similarity, IsNoneWhereTheLengthsRuleItOut) {
 }
 
 TEST(Similarity, DecidesWhatIsNear) {
-  EXPECT_GE(similarity("imprt", "import"), kNearly);
-  EXPECT_LT(similarity("frobnicate", "import"), kNearly);
+  EXPECT_GE(similarity("imprt", "import"), kLeastSimilarity);
+  EXPECT_LT(similarity("frobnicate", "import"), kLeastSimilarity);
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 namespace ridgeline::base {
 
 /// Its path, links resolved; empty without /proc. Ends with " (deleted)" when it was replaced while it runs.
-std::string own_file();
+std::string executable_path();
 /// Its version and a hash of its bytes: two with the same are the same program. Read once.
-std::string own_version();
+std::string executable_version();
 
 }  // namespace ridgeline::base

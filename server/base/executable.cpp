@@ -1,4 +1,4 @@
-#include "base/own_file.h"
+#include "base/executable.h"
 
 #include <filesystem>
 #include <fstream>
@@ -9,12 +9,12 @@
 
 namespace ridgeline::base {
 
-std::string own_file() {
+std::string executable_path() {
   std::error_code problem;
   return std::filesystem::read_symlink("/proc/self/exe", problem).string();
 }
 
-std::string own_version() {
+std::string executable_version() {
   static const std::string version = [] {
     std::ifstream file("/proc/self/exe", std::ios::binary);
     ContentHash hash;
