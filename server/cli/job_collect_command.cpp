@@ -84,9 +84,7 @@ void add_job_collect_command(CLI::App& job, int& exit_code) {
       ->check(CLI::Validator(place_problem, ""));
   add_file_option(*command, "--output", request->output, "File to write the job to");
   command->get_option("--output")->required();
-  command->add_option("--ssh-option", "An option of ssh, such as `-p2222` or `-Fconfig`; may be repeated")
-      ->each([request](const std::string& option) { request->ssh.push_back(option); })
-      ->take_all();
+  add_ssh_option(*command, request->ssh);
   command->footer(
       "Examples:\n"
       "  ridgeline job collect node1:run.ridgeline-job node2:run.ridgeline-job --output mine.ridgeline-job\n"

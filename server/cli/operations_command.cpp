@@ -129,18 +129,13 @@ void add_operations_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   CLI::Option* host = measuring->add_option(
       "--host", options->host, "Time them on this host instead, over ssh: only tensor shapes are sent to it");
-  host->check(CLI::Validator(
-      [](const std::string& name) { return name.empty() || name[0] == '-' ? "HOST is no host" : std::string(); },
-      "HOST"));
+  host->check(host_name("HOST"));
   measuring->add_option("--host-python", options->host_python, "With --host: Python with torch on the host")
       ->needs(host)
       ->capture_default_str();
   measuring->add_flag("--all", options->all, "With --host: also time operations already measured on its device")
       ->needs(host);
-  measuring->add_option("--ssh-option", "With --host: an option of ssh, such as `-p2222`; may be repeated")
-      ->needs(host)
-      ->each([options](const std::string& option) { options->ssh_options.push_back(option); })
-      ->take_all();
+  add_ssh_option(*measuring, options->ssh_options, "With --host: an option of ssh, such as `-p2222`")->needs(host);
   add_profile_options(*measuring, options->request);
   measuring->footer(
       "Examples:\n"

@@ -215,6 +215,18 @@ void add_output_options(CLI::App& command, const std::shared_ptr<Output>& output
   add_file_option(command, "--output", output->file, "File to write to, instead of standard output");
 }
 
+CLI::Option* add_ssh_option(CLI::App& command, std::vector<std::string>& ssh, const std::string& description) {
+  const std::string text = description + "; may be repeated";
+  return command.add_option("--ssh-option", text)
+      ->each([&ssh](const std::string& option) { ssh.push_back(option); })
+      ->take_all();
+}
+
+CLI::Validator host_name(const std::string& name) {
+  return {[](const std::string& host) { return host.empty() || host[0] == '-' ? "HOST is no host" : std::string(); },
+          name};
+}
+
 CLI::Option* add_file_option(CLI::App& command, const std::string& name, std::string& file,
                              const std::string& description) {
   return command.add_option(name, file, description)->check(CLI::Validator(output_problem, "FILE"));

@@ -65,6 +65,13 @@ inline constexpr const char* kOfTraces = "Options for traces";
 /// --step-boundary of commands that read traces.
 CLI::Option* add_step_boundary_option(CLI::App& command, std::string& value);
 
+/// --ssh-option, which is added to the words of the command. They outlive the option.
+CLI::Option* add_ssh_option(CLI::App& command, std::vector<std::string>& ssh,
+                            const std::string& description = "An option of ssh, such as `-p2222` or `-Fconfig`");
+
+/// Of a host as ssh knows it, which must not be an option of ssh. `name`: what help calls it.
+CLI::Validator host_name(const std::string& name);
+
 /// A file to write to; where that is not possible the command line is refused.
 CLI::Option* add_file_option(CLI::App& command, const std::string& name, std::string& file,
                              const std::string& description);

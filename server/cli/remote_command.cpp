@@ -16,6 +16,7 @@
 #include "base/random_digits.h"
 #include "cli/exit_codes.h"
 #include "cli/failure_text.h"
+#include "cli/options.h"
 #include "cli/remote_host.h"
 #include "cli/runtime.h"
 #include "cli/terminal.h"
@@ -260,12 +261,8 @@ void add_remote_command(CLI::App& app, int& exit_code) {
       "remote", "Serve an editor here and profile on another machine, over ssh: takes the place of `serve`.");
   command->add_option("HOST", options->host.host, "Host as ssh knows it: a name of its configuration, or USER@HOST")
       ->required()
-      ->check(CLI::Validator(
-          [](const std::string& host) { return host.empty() || host[0] == '-' ? "HOST is no host" : std::string(); },
-          ""));
-  command->add_option("--ssh-option", "An option of ssh, such as `-p2222` or `-Fconfig`; may be repeated")
-      ->each([options](const std::string& option) { options->host.ssh.push_back(option); })
-      ->take_all();
+      ->check(host_name(""));
+  add_ssh_option(*command, options->host.ssh);
   command->add_option("--program", options->host.program,
                       "Path of ridgeline on the host; without it, this program is copied there if it is missing");
   command->add_option("--map", "LOCAL=REMOTE: a folder here, and what it is called there; may be repeated")
