@@ -67,7 +67,7 @@ std::string read_all(int descriptor, std::size_t most_bytes) {
   return output;
 }
 
-int wait_for(pid_t process) {
+int end_status_of(pid_t process) {
   int status = 0;
   while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
   }
@@ -171,7 +171,7 @@ base::Result<std::string> output_of_host(const RemoteOptions& options, const std
   write_end.reset();
   std::string output = read_all(read_end.get(), most_bytes);
   read_end.reset();
-  const int status = wait_for(*process);
+  const int status = end_status_of(*process);
   if (output.size() > most_bytes) {
     return base::error("it wrote more than is expected");
   }
@@ -204,7 +204,7 @@ base::Result<void> copy_to_host(const RemoteOptions& options, const std::string&
   errors_write.reset();
   const std::string output = read_all(errors_read.get(), std::size_t{1} << 20U);
   errors_read.reset();
-  const int status = wait_for(*process);
+  const int status = end_status_of(*process);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
     return base::error("this program could not be copied there: " +
                        (output.empty() ? worker::describe_end(status) : output));
