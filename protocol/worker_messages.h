@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -81,6 +82,10 @@ struct Progress {
   double fraction = 0;
   std::string message;
 };
+/// Told how far something is; empty: nobody asked.
+using ProgressHandler = std::function<void(const Progress&)>;
+/// Told what a command or a script writes, as it comes; empty: nobody asked.
+using OutputHandler = std::function<void(std::string_view)>;
 struct RecordingAnnounced {
   int batch_size = 0;
   std::uint64_t bytes = 0;

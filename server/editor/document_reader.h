@@ -44,6 +44,7 @@ LineView make_line_view(std::string_view profiled, std::string_view current);
 class DocumentReader : public std::enable_shared_from_this<DocumentReader> {
  public:
   using OnFacts = std::function<void(std::shared_ptr<const SourceFacts>)>;
+  using OnCall = std::function<void(std::optional<source::Call>)>;
   DocumentReader(SourceThread& thread, SourceThread::Group group, OnFacts on_facts);
 
   /// The text is, or has become, `text`.
@@ -56,7 +57,7 @@ class DocumentReader : public std::enable_shared_from_this<DocumentReader> {
   void close();
 
   // About a version whose facts have arrived; not called back when the text has changed since.
-  void find_call(std::uint64_t version, std::size_t offset, std::function<void(std::optional<source::Call>)> on_call);
+  void find_call(std::uint64_t version, std::size_t offset, OnCall on_call);
   void find_lines(std::uint64_t version, std::shared_ptr<const std::string> profiled,
                   std::function<void(LineView)> on_lines);
 

@@ -415,7 +415,7 @@ base::Task<void> Entries::load_kept(app::ProfileRequest request, app::Target tar
   }
 }
 
-base::Task<bool> Entries::recall(app::ProfileRequest request, app::Target target) {
+base::Task<bool> Entries::use_stored_profile(app::ProfileRequest request, app::Target target) {
   auto loading = kept(std::move(request), target);
   std::shared_ptr<const Figures> figures = co_await std::move(loading);
   if (figures == nullptr || queue_ == nullptr) {

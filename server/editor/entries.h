@@ -100,19 +100,16 @@ class Entries {
   /// without it, the profile fails as "not-trusted". `editor_vouches`: see Consent. Continues when the awaiting task is
   /// destroyed.
   base::Task<ProfileEnd> profile(app::ProfileRequest request, app::Target target, bool editor_vouches,
-                                 std::vector<protocol::SourceText> open_texts,
-                                 std::function<void(const protocol::Progress&)> progress);
+                                 std::vector<protocol::SourceText> open_texts, protocol::ProgressHandler progress);
   /// Runs a training script as it is, under the same conditions. What it writes goes to `output`.
   base::Task<ProfileEnd> run_script(app::ScriptRequest request, app::Target target, bool editor_vouches,
-                                    std::vector<protocol::SourceText> open_texts,
-                                    std::function<void(const protocol::Progress&)> progress,
-                                    std::function<void(std::string_view)> output);
+                                    std::vector<protocol::SourceText> open_texts, protocol::ProgressHandler progress,
+                                    protocol::OutputHandler output);
   /// Runs an experiment on an entry. Consent is checked as for a profile. `ticket`: of new_ticket(), for
   /// cancel_experiment().
   base::Task<app::ExperimentOutcome> experiment(app::ProfileQueue::Ticket ticket, app::ProfileRequest request,
                                                 app::Target target, bool editor_vouches,
-                                                protocol::Experiment experiment,
-                                                std::function<void(const protocol::Progress&)> progress);
+                                                protocol::Experiment experiment, protocol::ProgressHandler progress);
   app::ProfileQueue::Ticket new_ticket();
   void cancel_experiment(app::ProfileQueue::Ticket ticket);
   /// Cancels the queued or running profile; else the trial.
@@ -129,7 +126,7 @@ class Entries {
   /// Puts a stored profile of the files as they are on disk in the place of the entry's figures, and cancels a profile
   /// of older texts; false: there is none. Nothing runs. Texts that are open and not saved must not differ from their
   /// files.
-  base::Task<bool> recall(app::ProfileRequest request, app::Target target);
+  base::Task<bool> use_stored_profile(app::ProfileRequest request, app::Target target);
   /// The file has a new text, in an editor or on disk; nothing: it was deleted.
   void file_changed(const std::string& path, const std::optional<std::string_view>& text);
   /// file_changed() with the text on disk, unless `is_open` says that an editor has opened it by then.
@@ -176,7 +173,7 @@ class Entries {
                              base::Task<app::ProfileOutcome> trial);
   /// What a job of the entry asks and reports.
   app::JobEvents events_of(const app::Target& target, app::ProfileQueue::Ticket ticket, bool editor_vouches,
-                           std::function<void(const protocol::Progress&)> progress);
+                           protocol::ProgressHandler progress);
   /// Follows the job that was queued last to its end.
   base::Task<ProfileEnd> follow(app::ProfileQueue::Ticket ticket, app::Target target, bool must_end_soon,
                                 std::vector<protocol::SourceText> open_texts, base::Task<app::ProfileOutcome> job);

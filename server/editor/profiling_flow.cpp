@@ -283,13 +283,14 @@ bool ProfilingFlow::needs_profile(const std::string& entry) const {
          (!known->batch_size_changed && !known->figures->made().kept);
 }
 
-base::Task<bool> ProfilingFlow::recall(Workspace& workspace, app::ProfileRequest request, app::Target target) {
+base::Task<bool> ProfilingFlow::use_stored_profile(Workspace& workspace, app::ProfileRequest request,
+                                                   app::Target target) {
   const std::vector<protocol::SourceText> open_texts = workspace.open_texts(target.project_root);
   auto differing = workspace.while_open(unsaved(entries_, open_texts));
   if (!(co_await std::move(differing)).empty()) {
     co_return false;
   }
-  auto found = workspace.while_open(entries_.recall(std::move(request), target));
+  auto found = workspace.while_open(entries_.use_stored_profile(std::move(request), target));
   const bool is_known = co_await std::move(found);
   if (is_known) {  // what was typed meanwhile makes the figures stale at once
     for (const protocol::SourceText& open : workspace.open_texts(target.project_root)) {
@@ -323,7 +324,7 @@ base::Task<void> ProfilingFlow::profile_saved(Workspace& workspace, std::string 
       co_return;
     }
   }
-  auto known = recall(workspace, request, *target);
+  auto known = use_stored_profile(workspace, request, *target);
   if (co_await std::move(known)) {
     co_return;
   }

@@ -76,7 +76,7 @@ class ProfilingFlow {
   /// it is the user's decision.
   bool needs_profile(const std::string& entry) const;
   /// Answers a save from the stored profile of the texts, where there is one.
-  base::Task<bool> recall(Workspace& workspace, app::ProfileRequest request, app::Target target);
+  base::Task<bool> use_stored_profile(Workspace& workspace, app::ProfileRequest request, app::Target target);
   base::Task<void> profile_saved(Workspace& workspace, std::string entry);
 
   Entries& entries_;

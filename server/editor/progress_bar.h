@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 
+#include "base/callback.h"
 #include "lsp/session/progress.h"
 #include "protocol/worker_messages.h"
 
@@ -13,7 +13,7 @@ namespace ridgeline::editor {
 /// Never goes back, and has no percentage until the duration can be estimated.
 class ProgressBar {
  public:
-  ProgressBar(lsp::Session& session, const protocol::Json& params, std::string title, std::function<void()> on_cancel);
+  ProgressBar(lsp::Session& session, const protocol::Json& params, std::string title, base::Callback on_cancel);
 
   void show(const protocol::Progress& step);
   /// Steps of another run of the same work: the percentage begins anew.

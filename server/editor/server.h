@@ -59,10 +59,10 @@ class Server : public lsp::SessionListener, private EntriesListener, private Tri
   void entry_changed(const Entry& entry) override;
   void phase_changed(const Entry& entry) override;
   void wake_at(Trials::Clock::time_point at) override;
-  void decide(const Trials::Document& document, std::function<void(TrialDecision)> decided) override;
+  void decide(const Trials::Document& document, Trials::DecisionHandler decided) override;
   void cancel(const std::string& path) override;
   void explain(const std::string& path, int batch_size, const std::string& why) override;
-  base::Task<void> decide_trial_of(Trials::Document document, std::function<void(TrialDecision)> decided);
+  base::Task<void> decide_trial_of(Trials::Document document, Trials::DecisionHandler decided);
   std::optional<TrialDecision> decision_on(const Trials::Document& document, base::FunctionRef<bool()> has_consent);
 
   lsp::Service service_;

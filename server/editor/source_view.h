@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/callback.h"
 #include "base/lifetime.h"
 #include "editor/document_reader.h"
 #include "lsp/session/documents.h"
@@ -23,7 +24,7 @@ class SourceView {
  public:
   /// `on_update`: called on the loop when facts, or requested lines, have arrived.
   SourceView(const lsp::Document& document, SourceThread& thread, SourceThread::Group group,
-             boost::asio::io_context& loop, std::function<void()> on_update);
+             boost::asio::io_context& loop, base::Callback on_update);
   ~SourceView();
   SourceView(const SourceView&) = delete;
   SourceView& operator=(const SourceView&) = delete;
@@ -40,7 +41,7 @@ class SourceView {
   /// ready.
   std::shared_ptr<const LineView> lines(const std::shared_ptr<const std::string>& profiled);
   /// What is called at a byte of the text; `answer` is not called when the text changes before.
-  void find_call(std::size_t offset, std::function<void(std::optional<source::Call>)> answer);
+  void find_call(std::size_t offset, DocumentReader::OnCall answer);
 
  private:
   struct Lines {
@@ -53,7 +54,7 @@ class SourceView {
 
   const lsp::Document* document_;
   boost::asio::io_context& loop_;
-  std::function<void()> on_update_;
+  base::Callback on_update_;
   std::uint64_t version_ = 0;
   bool too_large_ = false;
   std::shared_ptr<const SourceFacts> facts_ = std::make_shared<const SourceFacts>();

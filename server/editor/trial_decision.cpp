@@ -14,19 +14,19 @@ using Kind = TrialDecision::Kind;
 
 }  // namespace
 
-TrialDecision decide_trial(const TrialQuestion& question) {
-  if (!question.settings.tries_batch_sizes()) {
+TrialDecision decide_trial(const TrialConditions& conditions, base::FunctionRef<bool()> has_consent) {
+  if (!conditions.settings.tries_batch_sizes()) {
     return {};
   }
-  if (question.is_busy) {
+  if (conditions.is_busy) {
     return {Kind::kLater};
   }
-  const Entry* entry = question.entry;
-  if (entry == nullptr || entry->figures == nullptr || question.entry_point == nullptr) {
+  const Entry* entry = conditions.entry;
+  if (entry == nullptr || entry->figures == nullptr || conditions.entry_point == nullptr) {
     return {};
   }
   const Figures& figures = *entry->figures;
-  const std::optional<int> size = batch_size_in_code(*question.entry_point);
+  const std::optional<int> size = batch_size_in_code(*conditions.entry_point);
   TrialDecision decision{Kind::kNothing, size.value_or(0), "", figures.profile().id};
   if (!size.has_value()) {
     return decision;
@@ -39,16 +39,16 @@ TrialDecision decide_trial(const TrialQuestion& question) {
   if (batch.measured.has_value() || batch.failed.has_value()) {
     return decision;
   }
-  if (entry->is_stale() || !figures.differs_in_batch_size_only(entry->path, question.text)) {
+  if (entry->is_stale() || !figures.differs_in_batch_size_only(entry->path, conditions.text)) {
     decision.kind = Kind::kRefused;
     decision.why = "batch size " + std::to_string(*size) + " is not tried: other code has changed since the profile";
     return decision;
   }
   analysis::add_reserved(figures.predictor(), batch);
-  if (auto why = analysis::why_not_tried(figures.profile(), batch, question.available_bytes)) {
+  if (auto why = analysis::why_not_tried(figures.profile(), batch, conditions.available_bytes)) {
     decision.kind = Kind::kRefused;
     decision.why = std::move(*why);
-  } else if (question.has_consent()) {
+  } else if (has_consent()) {
     decision.kind = Kind::kTry;
   }
   return decision;

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 
+#include "base/callback.h"
+#include "base/function_ref.h"
 #include "editor/entries.h"
 #include "editor/settings.h"
 #include "source/entry_point.h"
@@ -21,21 +22,21 @@ struct TrialDecision {
   Kind kind = Kind::kNothing;
   int batch_size = 0;
   std::string why{};
-  std::string profile_id{};       ///< whose figures it is about; empty: there are none
-  std::function<void()> start{};  ///< of kTry: begins the trial; decide_trial() leaves it to its caller
+  std::string profile_id{};  ///< whose figures it is about; empty: there are none
+  base::Callback start{};    ///< of kTry: begins the trial; decide_trial() leaves it to its caller
 };
 
 /// The state when the text has not been edited for long enough.
-struct TrialQuestion {
+struct TrialConditions {
   const Settings& settings;
   const Entry* entry = nullptr;                     ///< the document as an entry; null: it is none
   const std::string& text;                          ///< of the document
   const source::EntryPoint* entry_point = nullptr;  ///< of that text; null: there is none
   bool is_busy = false;                             ///< the text is being parsed, or an edit of ours is pending
   std::uint64_t available_bytes = 0;                ///< of memory, now
-  std::function<bool()> has_consent{};              ///< to running the entry's code. Does not ask the user. Called last
 };
 
-TrialDecision decide_trial(const TrialQuestion& question);
+/// `has_consent`: to running the entry's code. It does not ask the user, and is called last.
+TrialDecision decide_trial(const TrialConditions& conditions, base::FunctionRef<bool()> has_consent);
 
 }  // namespace ridgeline::editor

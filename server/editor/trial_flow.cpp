@@ -62,14 +62,13 @@ std::optional<TrialDecision> Server::decision_on(const Trials::Document& documen
     return std::nullopt;
   }
   const auto entry = entries_.find(document.path);
-  TrialQuestion question{client->second->workspace.settings(), entry.get(), view->document().bytes()};
-  question.is_busy = !view->is_ready() || client->second->writer.is_writing(document.uri);
-  if (!question.is_busy && view->document().in_sync() && view->facts()->entry_point.has_value()) {
-    question.entry_point = &*view->facts()->entry_point;
+  TrialConditions conditions{client->second->workspace.settings(), entry.get(), view->document().bytes()};
+  conditions.is_busy = !view->is_ready() || client->second->writer.is_writing(document.uri);
+  if (!conditions.is_busy && view->document().in_sync() && view->facts()->entry_point.has_value()) {
+    conditions.entry_point = &*view->facts()->entry_point;
   }
-  question.available_bytes = worker::memory_available();
-  question.has_consent = has_consent;
-  return decide_trial(question);
+  conditions.available_bytes = worker::memory_available();
+  return decide_trial(conditions, has_consent);
 }
 
 base::Task<void> Server::decide_trial_of(Trials::Document document, std::function<void(TrialDecision)> decided) {

@@ -30,6 +30,8 @@ class Trials {
     auto operator<=>(const Document&) const = default;  // NOLINT(modernize-use-nullptr)
   };
 
+  using DecisionHandler = std::function<void(TrialDecision)>;
+
   /// What trials need of the server. Outlives them.
   class Ports {
    public:
@@ -39,7 +41,7 @@ class Trials {
     virtual void wake_at(Clock::time_point at) = 0;
     /// Calls `decided` once: from within, or later. Not at all when the session ends meanwhile. The decision's `start`
     /// is called from within `decided`, or never.
-    virtual void decide(const Document& document, std::function<void(TrialDecision)> decided) = 0;
+    virtual void decide(const Document& document, DecisionHandler decided) = 0;
     /// Cancels the trial of an entry, if one is running.
     virtual void cancel(const std::string& path) = 0;
     /// Shows why an entry's batch size stays predicted; empty: no reason.

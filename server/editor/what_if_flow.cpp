@@ -40,8 +40,8 @@ analysis::ChangeAnswer unknown_row(const ChangeRequest& change) {
 }  // namespace
 
 /// One request, and the experiments that it runs.
-struct WhatIfFlow::Asking final : app::ExperimentRunner {
-  Asking(Entries& entries_, Workspace& workspace_, app::Target target_)
+struct WhatIfFlow::Request final : app::ExperimentRunner {
+  Request(Entries& entries_, Workspace& workspace_, app::Target target_)
       : entries(entries_),
         workspace(workspace_),
         request(workspace_.settings().request(target_.entry)),
@@ -55,13 +55,13 @@ struct WhatIfFlow::Asking final : app::ExperimentRunner {
   Workspace& workspace;
   app::ProfileRequest request;
   app::Target target;
-  std::shared_ptr<Known> known{};
+  std::shared_ptr<EntryChanges> known{};
   std::shared_ptr<ProgressBar> bar{};
   app::ProfileQueue::Ticket ticket = 0;  ///< of the run that goes on
   bool is_cancelled = false;
 };
 
-base::Task<app::ExperimentOutcome> WhatIfFlow::Asking::run(Experiment experiment) {
+base::Task<app::ExperimentOutcome> WhatIfFlow::Request::run(Experiment experiment) {
   if (is_cancelled) {
     co_return failure(FailureKind::kCancelled, "It was cancelled.");
   }
@@ -78,7 +78,7 @@ base::Task<app::ExperimentOutcome> WhatIfFlow::Asking::run(Experiment experiment
   co_return co_await std::move(running);
 }
 
-base::Task<void> WhatIfFlow::Asking::off_loop(std::function<void()> work) {
+base::Task<void> WhatIfFlow::Request::off_loop(std::function<void()> work) {
   const auto called = [work = std::move(work)] {
     work();
     return true;
@@ -93,7 +93,7 @@ std::string WhatIfFlow::entry_of(const Workspace& workspace, const std::string& 
   return entry == nullptr ? path : entry->path;
 }
 
-std::shared_ptr<WhatIfFlow::Known> WhatIfFlow::known(const std::string& path) {
+std::shared_ptr<WhatIfFlow::EntryChanges> WhatIfFlow::known(const std::string& path) {
   const auto entry = entries_.find(path);
   if (entry == nullptr || entry->figures == nullptr || entry->figures->made().what_if == nullptr || entry->is_stale() ||
       entry->batch_size_changed) {
@@ -101,9 +101,9 @@ std::shared_ptr<WhatIfFlow::Known> WhatIfFlow::known(const std::string& path) {
     return nullptr;
   }
   drop_older(*entry);
-  std::shared_ptr<Known>& known = known_[path];
+  std::shared_ptr<EntryChanges>& known = known_[path];
   if (known == nullptr) {
-    known = std::make_shared<Known>(Known{entry->figures, {}});
+    known = std::make_shared<EntryChanges>(EntryChanges{entry->figures, {}});
   }
   return known;
 }
@@ -154,8 +154,8 @@ void WhatIfFlow::saved(const std::string& path) {
   std::ranges::for_each(of_project, [&](const std::string& known) { drop(known); });
 }
 
-base::Task<WhatIfFlow::Ready> WhatIfFlow::prepare(Workspace& workspace, std::string path, protocol::Json params,
-                                                  lsp::CancelToken cancel) {
+base::Task<WhatIfFlow::Prepared> WhatIfFlow::prepare(Workspace& workspace, std::string path, protocol::Json params,
+                                                     lsp::CancelToken cancel) {
   auto configured = workspace.configured();
   co_await std::move(configured);
   if (const auto entry = entries_.find(path); entry != nullptr && entry->is_script) {
@@ -182,31 +182,31 @@ base::Task<WhatIfFlow::Ready> WhatIfFlow::prepare(Workspace& workspace, std::str
   if (!co_await std::move(consent)) {
     co_return not_trusted(*target);
   }
-  auto asking = std::make_shared<Asking>(entries_, workspace, *target);
+  auto query = std::make_shared<Request>(entries_, workspace, *target);
   const auto open_texts = workspace.open_texts(target->project_root);
   auto unsaved = workspace.while_open(entries_.read_files([open_texts] { return app::unsaved_of(open_texts); }));
-  asking->request.overlay = co_await std::move(unsaved);
-  asking->known = known(path);
-  if (asking->known == nullptr) {
+  query->request.overlay = co_await std::move(unsaved);
+  query->known = known(path);
+  if (query->known == nullptr) {
     co_return failure(FailureKind::kSuperseded, "The code has changed meanwhile. Ask again.");
   }
-  const auto stop = [this, weak = std::weak_ptr(asking)] {
+  const auto stop = [this, weak = std::weak_ptr(query)] {
     if (const auto stopped = weak.lock()) {
       stopped->is_cancelled = true;
       entries_.cancel_experiment(stopped->ticket);
     }
   };
-  asking->bar = std::make_shared<ProgressBar>(workspace.session(), params,
-                                              "What if: " + std::string(base::file_name(path)), stop);
+  query->bar = std::make_shared<ProgressBar>(workspace.session(), params,
+                                             "What if: " + std::string(base::file_name(path)), stop);
   cancel.on_cancel(stop);
-  co_return asking;
+  co_return query;
 }
 
-app::PredictedStep WhatIfFlow::step_of(const Known& known) {
+app::PredictedStep WhatIfFlow::step_of(const EntryChanges& known) {
   return {known.figures->made().what_if, app::no_times(known.figures->profile().environment), {}, kMeasureSeconds};
 }
 
-app::ShowFirst WhatIfFlow::show_rows(const Known& known, ShowPart show) {
+app::ShowFirst WhatIfFlow::show_rows(const EntryChanges& known, ShowPart show) {
   if (!show) {
     return {};
   }
@@ -217,22 +217,22 @@ app::ShowFirst WhatIfFlow::show_rows(const Known& known, ShowPart show) {
   };
 }
 
-base::Task<base::Result<void, app::RunFailure>> WhatIfFlow::predict(std::shared_ptr<Asking> asking,
+base::Task<base::Result<void, app::RunFailure>> WhatIfFlow::predict(std::shared_ptr<Request> query,
                                                                     std::vector<ChangeRequest> changes, ShowPart show) {
-  const Known& known = *asking->known;
+  const EntryChanges& known = *query->known;
   auto predicting =
-      app::predict_changes(*asking, step_of(known), {std::move(changes)}, show_rows(known, std::move(show)));
+      app::predict_changes(*query, step_of(known), {std::move(changes)}, show_rows(known, std::move(show)));
   auto predicted = co_await std::move(predicting);
   if (!predicted) {
     co_return predicted.error();
   }
-  auto remembering = remember(asking, std::move(predicted->answer), predicted->is_whole);
+  auto remembering = remember(query, std::move(predicted->answer), predicted->is_whole);
   co_await std::move(remembering);
   co_return base::Result<void, app::RunFailure>();
 }
 
-base::Task<void> WhatIfFlow::remember(std::shared_ptr<Asking> asking, analysis::WhatIf answer, bool is_whole) {
-  Known& known = *asking->known;
+base::Task<void> WhatIfFlow::remember(std::shared_ptr<Request> query, analysis::WhatIf answer, bool is_whole) {
+  EntryChanges& known = *query->known;
   const auto of_step = static_cast<std::ptrdiff_t>(known.figures->made().what_if->answer.warnings.size());
   const std::vector<std::string> warnings(answer.warnings.begin() + of_step, answer.warnings.end());
   std::vector<ChangeRequest> changes;
@@ -243,7 +243,7 @@ base::Task<void> WhatIfFlow::remember(std::shared_ptr<Asking> asking, analysis::
     row.not_tried = of_change.answer.not_tried;
     of_change = {std::move(row), is_whole, warnings};
   }
-  auto writing = write(asking, std::move(changes));
+  auto writing = write(query, std::move(changes));
   co_await std::move(writing);
   known.calibration_models = answer.calibration_models;
   known.calibration_level = answer.calibration_level;
@@ -251,8 +251,8 @@ base::Task<void> WhatIfFlow::remember(std::shared_ptr<Asking> asking, analysis::
   known.operations = std::max(known.operations, answer.operations);
 }
 
-base::Task<void> WhatIfFlow::write(std::shared_ptr<Asking> asking, std::vector<ChangeRequest> changes) {
-  const auto entry = entries_.find(asking->request.entry);
+base::Task<void> WhatIfFlow::write(std::shared_ptr<Request> query, std::vector<ChangeRequest> changes) {
+  const auto entry = entries_.find(query->request.entry);
   const FileFigures* const file = entry == nullptr ? nullptr : entry->figures->file(entry->path);
   if (file == nullptr || file->text == nullptr) {
     co_return;
@@ -268,10 +268,10 @@ base::Task<void> WhatIfFlow::write(std::shared_ptr<Asking> asking, std::vector<C
     }
     return edits;
   };
-  auto making = asking->workspace.while_open(entries_.compute(make));
+  auto making = query->workspace.while_open(entries_.compute(make));
   std::vector<std::vector<source::TextEdit>> edits = co_await std::move(making);
   for (std::size_t i = 0; i < changes.size(); ++i) {
-    Row& row = asking->known->rows.at(changes[i]);
+    Row& row = query->known->rows.at(changes[i]);
     row.answer.can_be_written = !edits[i].empty();
     row.edits = std::move(edits[i]);
   }
@@ -295,27 +295,27 @@ base::Task<WhatIfEnd> WhatIfFlow::ask(Workspace& workspace, std::string uri, std
                                       protocol::Json params, ShowPart show, lsp::CancelToken cancel) {
   const std::string path = entry_of(workspace, uri);
   std::vector<ChangeRequest> missing;
-  const auto find_missing = [&](const Known& known) {
+  const auto find_missing = [&](const EntryChanges& known) {
     missing.clear();
     std::ranges::copy_if(changes, std::back_inserter(missing), [&](const ChangeRequest& change) {
       const auto row = known.rows.find(change);
       return row == known.rows.end() || !row->second.is_known;
     });
   };
-  std::shared_ptr<Known> of = known(path);
+  std::shared_ptr<EntryChanges> of = known(path);
   if (of != nullptr) {
     find_missing(*of);
   }
   if (of == nullptr || !missing.empty()) {
     auto preparing = prepare(workspace, path, std::move(params), cancel);
-    const Ready asking = co_await std::move(preparing);
-    if (!asking) {
-      co_return asking.error();
+    const Prepared query = co_await std::move(preparing);
+    if (!query) {
+      co_return query.error();
     }
-    of = (*asking)->known;
+    of = (*query)->known;
     find_missing(*of);
     if (!missing.empty()) {
-      auto predicting = predict(*asking, missing, std::move(show));
+      auto predicting = predict(*query, missing, std::move(show));
       if (const auto predicted = co_await std::move(predicting); !predicted) {
         co_return predicted.error();
       }
@@ -324,7 +324,7 @@ base::Task<WhatIfEnd> WhatIfFlow::ask(Workspace& workspace, std::string uri, std
   co_return answer_of(*of, changes);
 }
 
-analysis::WhatIf WhatIfFlow::answer_of(const Known& known, const std::vector<ChangeRequest>& changes) {
+analysis::WhatIf WhatIfFlow::answer_of(const EntryChanges& known, const std::vector<ChangeRequest>& changes) {
   analysis::WhatIf answer = known.figures->made().what_if->answer;
   for (const ChangeRequest& change : changes) {
     const Row& row = known.rows.at(change);
@@ -350,24 +350,24 @@ base::Task<app::Answer<analysis::WhatIf>> WhatIfFlow::search(Workspace& workspac
                                                              protocol::Json params, ShowPart show,
                                                              lsp::CancelToken cancel) {
   auto preparing = prepare(workspace, entry_of(workspace, uri), std::move(params), cancel);
-  const Ready ready = co_await std::move(preparing);
+  const Prepared ready = co_await std::move(preparing);
   if (!ready) {
     co_return app::FailedProjectRun{ready.error(), {}};
   }
-  const std::shared_ptr<Asking> asking = *ready;
-  const std::shared_ptr<Known> of = asking->known;
+  const std::shared_ptr<Request> query = *ready;
+  const std::shared_ptr<EntryChanges> of = query->known;
   if (const auto problem = app::fit_problem(*of->figures->made().what_if); memory_bytes && !problem.empty()) {
     co_return app::refusal(app::Cause::kRequest, "The memory limit cannot be kept to: " + std::string(problem) + ".");
   }
   auto searching =
-      app::search_changes(*asking, step_of(*of), {std::move(changes)}, memory_bytes, show_rows(*of, std::move(show)));
+      app::search_changes(*query, step_of(*of), {std::move(changes)}, memory_bytes, show_rows(*of, std::move(show)));
   auto found = co_await std::move(searching);
   if (!found) {
-    co_return app::FailedProjectRun{found.error(), asking->target.project_root};
+    co_return app::FailedProjectRun{found.error(), query->target.project_root};
   }
   std::vector<ChangeRequest> shown;
   std::ranges::transform(found->changes, std::back_inserter(shown), &analysis::ChangeAnswer::change);
-  auto remembering = remember(asking, std::move(*found), true);
+  auto remembering = remember(query, std::move(*found), true);
   co_await std::move(remembering);
   co_return answer_of(*of, shown);
 }
@@ -376,37 +376,36 @@ base::Task<app::Answer<app::DeviceAnswer>> WhatIfFlow::compare_devices(Workspace
                                                                        app::DeviceQuestion question,
                                                                        protocol::Json params, lsp::CancelToken cancel) {
   auto preparing = prepare(workspace, entry_of(workspace, uri), std::move(params), cancel);
-  const Ready ready = co_await std::move(preparing);
+  const Prepared ready = co_await std::move(preparing);
   if (!ready) {
     co_return app::FailedProjectRun{ready.error(), {}};
   }
-  const std::shared_ptr<Asking> asking = *ready;
-  const app::Target& target = asking->target;
-  auto predicting =
-      app::predict_devices(*asking, target.entry, target.project_root,
-                           asking->known->figures->made().what_if->answer.batch_size, std::move(question));
+  const std::shared_ptr<Request> query = *ready;
+  const app::Target& target = query->target;
+  auto predicting = app::predict_devices(*query, target.entry, target.project_root,
+                                         query->known->figures->made().what_if->answer.batch_size, std::move(question));
   co_return co_await std::move(predicting);
 }
 
 base::Task<WhatIfEnd> WhatIfFlow::attempt(Workspace& workspace, std::string uri, ChangeRequest change,
                                           protocol::Json params, lsp::CancelToken cancel) {
   auto preparing = prepare(workspace, entry_of(workspace, uri), std::move(params), cancel);
-  const Ready ready = co_await std::move(preparing);
+  const Prepared ready = co_await std::move(preparing);
   if (!ready) {
     co_return ready.error();
   }
-  const std::shared_ptr<Asking> asking = *ready;
-  Known& of = *asking->known;
+  const std::shared_ptr<Request> query = *ready;
+  EntryChanges& of = *query->known;
   Row& known = of.rows.try_emplace(change, Row{unknown_row(change)}).first->second;
   analysis::WhatIf before = of.figures->made().what_if->answer;
   before.changes = {known.answer};
-  auto trying = app::try_these(*asking, std::move(before), {change}, kTrySeconds);
+  auto trying = app::try_these(*query, std::move(before), {change}, kTrySeconds);
   auto answer = co_await std::move(trying);
   if (!answer) {
     co_return answer.error();
   }
   known.answer = answer->changes.front();
-  auto writing = write(asking, {change});
+  auto writing = write(query, {change});
   co_await std::move(writing);
   answer->changes = {known.answer};
   co_return std::move(*answer);

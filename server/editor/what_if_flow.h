@@ -69,7 +69,7 @@ class WhatIfFlow {
     std::vector<source::TextEdit> edits{};  ///< of the text of the entry file that ran; empty: it cannot be written
   };
   /// What is known of an entry as it was profiled.
-  struct Known {
+  struct EntryChanges {
     std::shared_ptr<const Figures> figures;
     std::map<protocol::ChangeRequest, Row> rows;
     int operations = 0;           ///< distinct ones, in all steps
@@ -82,8 +82,8 @@ class WhatIfFlow {
     std::shared_ptr<const Figures> figures;
     std::vector<WrittenChange> changes;
   };
-  struct Asking;
-  using Ready = base::Result<std::shared_ptr<Asking>, app::RunFailure>;
+  struct Request;
+  using Prepared = base::Result<std::shared_ptr<Request>, app::RunFailure>;
 
   /// Drops what is known, but for what it says of changes that can be written.
   void drop(const std::string& entry);
@@ -91,25 +91,25 @@ class WhatIfFlow {
   void drop_older(const Entry& entry);
   std::string entry_of(const Workspace& workspace, const std::string& uri) const;
   /// What is known of an entry whose figures are of the present texts; null: it has to be profiled first.
-  std::shared_ptr<Known> known(const std::string& entry);
-  base::Task<Ready> prepare(Workspace& workspace, std::string entry, protocol::Json params, lsp::CancelToken cancel);
+  std::shared_ptr<EntryChanges> known(const std::string& entry);
+  base::Task<Prepared> prepare(Workspace& workspace, std::string entry, protocol::Json params, lsp::CancelToken cancel);
   /// The step, for predictions.
-  static app::PredictedStep step_of(const Known& known);
-  static app::ShowFirst show_rows(const Known& known, ShowPart show);
+  static app::PredictedStep step_of(const EntryChanges& known);
+  static app::ShowFirst show_rows(const EntryChanges& known, ShowPart show);
   /// The rows of `changes`, which are known, as they are shown.
-  static analysis::WhatIf answer_of(const Known& known, const std::vector<protocol::ChangeRequest>& changes);
+  static analysis::WhatIf answer_of(const EntryChanges& known, const std::vector<protocol::ChangeRequest>& changes);
   /// Adds the rows of the answer to what is known.
-  base::Task<void> remember(std::shared_ptr<Asking> asking, analysis::WhatIf answer, bool is_whole);
+  base::Task<void> remember(std::shared_ptr<Request> query, analysis::WhatIf answer, bool is_whole);
   /// Adds the rows of `changes` to what is known; the failure when nothing was found.
-  base::Task<base::Result<void, app::RunFailure>> predict(std::shared_ptr<Asking> asking,
+  base::Task<base::Result<void, app::RunFailure>> predict(std::shared_ptr<Request> query,
                                                           std::vector<protocol::ChangeRequest> changes, ShowPart show);
   /// Finds the edits of the rows of `changes`.
-  base::Task<void> write(std::shared_ptr<Asking> asking, std::vector<protocol::ChangeRequest> changes);
+  base::Task<void> write(std::shared_ptr<Request> query, std::vector<protocol::ChangeRequest> changes);
 
   Entries& entries_;
   ProfilingFlow& profiling_;
-  std::map<std::string, std::shared_ptr<Known>> known_;  ///< by the entry's path
-  std::map<std::string, Before> before_;                 ///< by the entry's path
+  std::map<std::string, std::shared_ptr<EntryChanges>> known_;  ///< by the entry's path
+  std::map<std::string, Before> before_;                        ///< by the entry's path
 };
 
 }  // namespace ridgeline::editor

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/callback.h"
 #include "base/lifetime.h"
 #include "base/task.h"
 #include "editor/entries.h"
@@ -64,7 +65,7 @@ class Workspace {
   using Answer = std::function<void(const Snapshot* snapshot)>;
   /// Calls `answer` with a snapshot: at once, or when the text has been parsed. Edits restart the parse: after many of
   /// them `give_up`, if set, is called instead.
-  void when_ready(Question question, Answer answer, std::function<void()> give_up = {});
+  void when_ready(Question question, Answer answer, base::Callback give_up = {});
   /// The view of an open Python document; null: there is none.
   const SourceView* view(std::string_view uri) const;
   /// From now on the line has a diagnostic; nothing: no line of that job has.
@@ -80,7 +81,7 @@ class Workspace {
   struct Waiting {
     Question question;
     Answer answer;
-    std::function<void()> give_up;
+    base::Callback give_up;
     std::size_t changes = 0;                            ///< of the text, while it waits
     std::optional<std::optional<source::Call>> call{};  ///< once known; of the present text
     bool is_call_requested = false;

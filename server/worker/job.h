@@ -65,10 +65,10 @@ struct JobEnd {
 class Job {
  public:
   struct Handlers {
-    std::function<void(const std::string& message)> note;       ///< for the user, now and then
-    std::function<void(JobEnd)> end;                            ///< the last call; the job may be destroyed afterwards
-    std::function<void(const protocol::Progress&)> progress{};  ///< in the background
-    std::function<void(std::string_view)> output{};             ///< in the background: what the command wrote
+    std::function<void(const std::string& message)> note;  ///< for the user, now and then
+    std::function<void(JobEnd)> end;                       ///< the last call; the job may be destroyed afterwards
+    protocol::ProgressHandler progress{};                  ///< in the background
+    protocol::OutputHandler output{};                      ///< in the background: what the command wrote
   };
 
   static base::Result<std::unique_ptr<Job>, protocol::Failure> start(boost::asio::io_context& loop, Reaper& reaper,

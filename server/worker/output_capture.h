@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "protocol/worker_messages.h"
 #include "worker/process.h"
 
 namespace ridgeline::worker {
@@ -22,7 +23,7 @@ class OutputCapture : public std::enable_shared_from_this<OutputCapture> {
   OutputCapture(boost::asio::io_context& loop, Descriptor end);
 
   /// `on_text`: called with what was written, as it comes.
-  void start(std::function<void(std::string_view)> on_text = {}) {
+  void start(protocol::OutputHandler on_text = {}) {
     on_text_ = std::move(on_text);
     read();
   }
@@ -41,7 +42,7 @@ class OutputCapture : public std::enable_shared_from_this<OutputCapture> {
   boost::asio::posix::stream_descriptor stream_;
   std::array<char, 16384> chunk_{};
   std::string text_;
-  std::function<void(std::string_view)> on_text_;
+  protocol::OutputHandler on_text_;
 };
 
 }  // namespace ridgeline::worker

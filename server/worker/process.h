@@ -76,12 +76,15 @@ bool ends_within(pid_t child, std::chrono::milliseconds patience);
 /// Sends a signal to every process of a group that spawn() made. Never to ourselves.
 void signal_group(pid_t group, int signal);
 
+/// Told the wait status of a process that has ended.
+using ExitHandler = std::function<void(int status)>;
+
 /// Reaps children. One per io_context, and it outlives the loop's last run; its handlers run on the loop.
 class Reaper {
  public:
   explicit Reaper(boost::asio::io_context& loop);
   /// Calls `handler` once with the wait status when `child` has ended; a second call replaces the handler.
-  void watch(pid_t child, std::function<void(int status)> handler);
+  void watch(pid_t child, ExitHandler handler);
   /// Stops listening for ends, so that the loop can run out of work.
   void close();
 
@@ -90,7 +93,7 @@ class Reaper {
   void reap();
 
   boost::asio::signal_set signals_;
-  std::map<pid_t, std::function<void(int)>> handlers_;
+  std::map<pid_t, ExitHandler> handlers_;
 };
 
 }  // namespace ridgeline::worker

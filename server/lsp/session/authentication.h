@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/callback.h"
 #include "lsp/transport/transport.h"
 
 namespace ridgeline::lsp {
@@ -24,9 +25,7 @@ struct AuthenticationLimits {
 /// Then calls `on_success` with the connection, which has not been read any further. Anything else, or nothing in time,
 /// closes the connection and calls `on_refusal` with the reason. Either is called once, from the loop or by what this
 /// returns: it ends the waiting at once, and does nothing when that is over.
-std::function<void()> authenticate(boost::asio::io_context& loop, std::shared_ptr<Transport> connection,
-                                   std::string token, AuthenticationLimits limits,
-                                   std::function<void(std::shared_ptr<Transport>)> on_success,
-                                   std::function<void(std::string)> on_refusal);
+base::Callback authenticate(boost::asio::io_context& loop, std::shared_ptr<Transport> connection, std::string token,
+                            AuthenticationLimits limits, ConnectionHandler on_success, ReasonHandler on_refusal);
 
 }  // namespace ridgeline::lsp

@@ -1,8 +1,9 @@
 // Cancels work that nobody waits for any more.
 #pragma once
 
-#include <functional>
 #include <memory>
+
+#include "base/callback.h"
 
 namespace ridgeline::lsp {
 
@@ -16,7 +17,7 @@ class CancelToken {
   bool cancelled() const;
   /// `handler` is called once, on the loop, when the token is cancelled; at once if it already is. Several are called
   /// in their order. Dropped uncalled when the request is answered. Loop thread only.
-  void on_cancel(std::function<void()> handler) const;
+  void on_cancel(base::Callback handler) const;
 
  private:
   friend class CancelSource;

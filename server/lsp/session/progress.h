@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/callback.h"
 #include "protocol/json_rpc.h"
 #include "protocol/lsp.h"
 
@@ -23,7 +24,7 @@ class Progress {
   /// `request_params`: of the request that this answers; null when there is none. `on_cancel` is called at most once,
   /// when the user cancels; only where `begin.cancellable`.
   Progress(Session& session, const protocol::Json& request_params, protocol::WorkDoneProgressBegin begin,
-           std::function<void()> on_cancel = {});
+           base::Callback on_cancel = {});
   Progress(Progress&&) noexcept;
   Progress& operator=(Progress&&) noexcept;
   Progress(const Progress&) = delete;

@@ -1,9 +1,9 @@
 // What a progress and its session share.
 #pragma once
 
-#include <functional>
 #include <memory>
 
+#include "base/callback.h"
 #include "lsp/session/progress.h"
 
 namespace ridgeline::lsp {
@@ -15,7 +15,7 @@ struct Progress::State {
   protocol::ProgressToken token;
   Stage stage = Stage::kAsked;
   protocol::WorkDoneProgressBegin begin;  ///< kept up to date: what is shown when the client allows it late
-  std::function<void()> on_cancel;
+  base::Callback on_cancel;
 };
 
 }  // namespace ridgeline::lsp

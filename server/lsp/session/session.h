@@ -36,6 +36,7 @@ struct SessionOptions {
 
 /// What a client answers to a request of ours.
 using ClientAnswer = Outcome;
+using AnswerHandler = std::function<void(ClientAnswer)>;
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
@@ -77,7 +78,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void notify(std::string method, protocol::Json params);
   /// `callback` is called once, when the client answers; not at all if the session ends before. Returns the id.
-  std::int64_t request(std::string method, protocol::Json params, std::function<void(ClientAnswer)> callback = {});
+  std::int64_t request(std::string method, protocol::Json params, AnswerHandler callback = {});
   /// Asks the client to cancel a request of ours. It still answers.
   void cancel_request(std::int64_t id);
   /// client/registerCapability. The caller has checked the client's dynamicRegistration. A refusal of the client is
@@ -157,7 +158,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::map<protocol::RequestId, PendingRequest> pending_;
   std::uint64_t last_serial_ = 0;
   std::uint64_t dispatching_ = 0;  ///< serial of the request whose handler runs now
-  std::map<std::int64_t, std::pair<std::string, std::function<void(ClientAnswer)>>> asked_;  ///< with the method
+  std::map<std::int64_t, std::pair<std::string, AnswerHandler>> asked_;  ///< with the method
   std::int64_t last_asked_ = 0;
   std::map<protocol::ProgressToken, std::weak_ptr<Progress::State>> progress_;
   std::int64_t last_token_ = 0;

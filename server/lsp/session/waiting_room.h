@@ -6,6 +6,8 @@
 #include <functional>
 #include <map>
 
+#include "base/callback.h"
+
 namespace ridgeline::lsp {
 
 /// Holds connections, at most `most`: a further one replaces the one that has waited longest, since our clients send
@@ -13,7 +15,7 @@ namespace ridgeline::lsp {
 class WaitingRoom {
  public:
   /// Closes the connection; does nothing once the wait is over.
-  using Close = std::function<void()>;
+  using Close = base::Callback;
 
   explicit WaitingRoom(std::size_t most = 64) : most_(most) {}
   WaitingRoom(const WaitingRoom&) = delete;
@@ -24,7 +26,7 @@ class WaitingRoom {
 
   /// `begin` begins to wait for a connection's first message. It gets what to call once, from the loop, when the wait
   /// is over, however it ended.
-  void add(const std::function<Close(std::function<void()> leave)>& begin);
+  void add(const std::function<Close(base::Callback leave)>& begin);
   /// Closes all.
   void clear();
   std::size_t size() const { return waiting_.size(); }

@@ -16,9 +16,9 @@
 namespace ridgeline::lsp {
 
 struct ListenerHandlers {
-  std::function<void(std::shared_ptr<Transport>)> on_connection;
+  ConnectionHandler on_connection;
   /// A connection was refused or could not be accepted; the reason, as a sentence for the log.
-  std::function<void(std::string)> on_refusal;
+  ReasonHandler on_refusal;
 };
 
 /// Accepts connections until it is destroyed.

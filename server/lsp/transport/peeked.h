@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "base/callback.h"
 #include "lsp/transport/transport.h"
 
 namespace ridgeline::lsp {
@@ -13,8 +14,8 @@ namespace ridgeline::lsp {
 /// Waits for the first message of a connection, then calls `then` with both; the connection will deliver that message
 /// again. `on_end` is called instead when the connection ends before. The returned function closes the connection while
 /// it waits; afterwards it does nothing.
-std::function<void()> peek(boost::asio::io_context& loop, const std::shared_ptr<Transport>& connection,
-                           std::function<void(std::shared_ptr<Transport> connection, const std::string& first)> then,
-                           std::function<void()> on_end);
+base::Callback peek(boost::asio::io_context& loop, const std::shared_ptr<Transport>& connection,
+                    std::function<void(std::shared_ptr<Transport> connection, const std::string& first)> then,
+                    base::Callback on_end);
 
 }  // namespace ridgeline::lsp

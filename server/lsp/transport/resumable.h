@@ -42,7 +42,7 @@ class Resumable : public Transport, public std::enable_shared_from_this<Resumabl
   /// `other_received`: from the other side's greeting.
   void attach(std::shared_ptr<Transport> connection, std::uint64_t other_received);
   /// Called when a connection ends but the link does not; `reason` as in Transport::Handlers::on_end.
-  void on_detach(std::function<void(std::string reason)> action) { on_detach_ = std::move(action); }
+  void on_detach(ReasonHandler action) { on_detach_ = std::move(action); }
   /// How many messages have been received so far.
   std::uint64_t received() const { return received_; }
   bool attached() const { return connection_ != nullptr; }
@@ -64,7 +64,7 @@ class Resumable : public Transport, public std::enable_shared_from_this<Resumabl
   boost::asio::io_context& loop_;
   std::shared_ptr<Transport> connection_;  ///< null between two connections
   std::shared_ptr<Handlers> handlers_;
-  std::function<void(std::string)> on_detach_;
+  ReasonHandler on_detach_;
   std::deque<std::string> unacknowledged_;
   std::size_t waiting_bytes_ = 0;   ///< in unacknowledged_
   std::uint64_t acknowledged_ = 0;  ///< messages that the other side has; they are no longer kept

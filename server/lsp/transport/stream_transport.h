@@ -7,11 +7,11 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cstddef>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "base/callback.h"
 #include "base/result.h"
 #include "lsp/transport/framing.h"
 #include "lsp/transport/transport.h"
@@ -34,7 +34,7 @@ class StreamTransport : public Transport, public std::enable_shared_from_this<St
   void limit_messages(std::size_t bytes) override { reader_.limit(bytes); }
   bool idle() const override { return queue_.empty(); }
   /// Called once, before the descriptors are closed.
-  void before_close(std::function<void()> action) { before_close_ = std::move(action); }
+  void before_close(base::Callback action) { before_close_ = std::move(action); }
 
  private:
   using Stream = boost::asio::posix::stream_descriptor;
@@ -58,7 +58,7 @@ class StreamTransport : public Transport, public std::enable_shared_from_this<St
   bool closing_ = false;  ///< close() was called
   std::deque<std::string> queue_;
   std::size_t waiting_bytes_ = 0;  ///< in queue_
-  std::function<void()> before_close_;
+  base::Callback before_close_;
 };
 
 /// Takes over the process's standard input and output: from here on descriptor 0 is /dev/null and 1 is standard error,

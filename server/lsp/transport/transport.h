@@ -3,12 +3,19 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 
 namespace ridgeline::lsp {
 
 inline constexpr std::size_t kMaxMessageBytes = std::size_t{64} << 20U;
 inline constexpr std::size_t kMaxWaitingBytes = std::size_t{64} << 20U;  ///< of what the other side has not yet read
+
+class Transport;
+/// Given a connection, once.
+using ConnectionHandler = std::function<void(std::shared_ptr<Transport>)>;
+/// Told why something ended or was refused, as a sentence.
+using ReasonHandler = std::function<void(std::string reason)>;
 
 /// Used on the loop's thread only; no call blocks. Handlers are called from the loop, never from within a call.
 class Transport {
@@ -22,7 +29,7 @@ class Transport {
     std::function<void(std::string message)> on_message;
     /// No more messages will come: the input ended, violated the protocol or was closed by the other side. Called once,
     /// after the last message, and not after close(). `reason`: a message; empty when the input just ended.
-    std::function<void(std::string reason)> on_end;
+    ReasonHandler on_end;
   };
   /// Begins to read, or continues with other handlers.
   virtual void start(Handlers handlers) = 0;

@@ -161,15 +161,15 @@ struct Settled {
   TrialDecision decide() {
     const auto tree = source::SourceTree::parse(text);
     const auto entry_point = source::find_entry_point(*tree);
-    TrialQuestion question{settings, &entry, text};
-    question.entry_point = entry_point.has_value() ? &*entry_point : nullptr;
-    question.is_busy = busy;
-    question.available_bytes = available;
-    question.has_consent = [this] {
+    TrialConditions conditions{settings, &entry, text};
+    conditions.entry_point = entry_point.has_value() ? &*entry_point : nullptr;
+    conditions.is_busy = busy;
+    conditions.available_bytes = available;
+    const auto has_consent = [this] {
       ++asked;
       return consent;
     };
-    return decide_trial(question);
+    return decide_trial(conditions, has_consent);
   }
 };
 
