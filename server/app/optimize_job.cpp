@@ -67,7 +67,7 @@ std::vector<std::string> notes_of(const analysis::OptimizedJob& job, const jobs:
         "Several micro-batches train with a batch that is larger by their number, which changes the training.");
   }
   if (any([](const analysis::StrategyStep& one) { return one.compression > 1; })) {
-    notes.emplace_back("What compressing takes of the processors, and what it does to the training, is not in it.");
+    notes.emplace_back("The processor time of compression, and its effect on the training, are not modelled.");
   }
   notes.emplace_back(
       "Not modelled: cores that ranks and their communication share, and what buckets take of the host.");

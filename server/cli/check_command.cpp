@@ -84,15 +84,16 @@ void add_check_command(CLI::App& app, int& exit_code) {
   auto request = std::make_shared<CheckRequest>();
   auto measurement = std::make_shared<app::ProfileRequest>();
   measurement->time_budget_seconds = 2;
-  CLI::App* command =
-      app.add_subcommand("check", "Measure whether training steps are within the budgets of pyproject.toml.");
+  CLI::App* command = app.add_subcommand(
+      "check", "Check by measurement that training steps stay within the budgets of pyproject.toml.");
   command->add_option("ENTRY", request->entries, "Entry files; default: all that have budgets");
   add_file_option(*command, "--junit", request->junit, "Write the results to this file as JUnit XML");
   command->add_flag("--github", request->github,
                     "Write annotations for GitHub Actions; default: if GITHUB_ACTIONS is true");
   command
-      ->add_option("--max-seconds", request->max_seconds,
-                   "How long all runs of an entry file may take: budgets not settled by then are undecided")
+      ->add_option(
+          "--max-seconds", request->max_seconds,
+          "Most seconds for all runs of an entry file; budgets that are not settled by then are reported as undecided")
       ->check(CLI::Range(1, 86400))
       ->capture_default_str();
   add_measurement_options(*command, measurement);

@@ -296,7 +296,7 @@ int run(const app::ProfileRequest& request) {
 
 void add_doctor_command(CLI::App& app, int& exit_code) {
   auto request = std::make_shared<app::ProfileRequest>();
-  CLI::App* command = app.add_subcommand("doctor", "Check what a profile needs, with the fix for what is missing.");
+  CLI::App* command = app.add_subcommand("doctor", "Check what a profile needs, and say how to get what is missing.");
   command->add_option("ENTRY", request->entry,
                       "Entry point that would be profiled; default: the project of the current folder");
   add_place_options(*command, request);

@@ -79,7 +79,7 @@ void add_job_collect_command(CLI::App& job, int& exit_code) {
   command
       ->add_option(
           "PLACES", request->places,
-          "HOST:FILE, with HOST as ssh knows it and FILE from the home folder there; or a file of this machine")
+          "HOST:FILE, with HOST as ssh knows it and FILE relative to the home folder there; or a file of this machine")
       ->required()
       ->check(CLI::Validator(place_problem, ""));
   add_file_option(*command, "--output", request->output, "File to write the job to");

@@ -64,20 +64,20 @@ void add_job_optimize_command(CLI::App& job, int& exit_code) {
   app::OptimizeQuestion& question = request->question;
   CLI::App* command = job.add_subcommand(
       "optimize", "Search for the fastest strategy of a recorded job by simulation; the training code is not run.");
-  command->add_option("FILES", request->files, "Written by `ridgeline profile --job`: one, or one of each machine")
+  command->add_option("FILES", request->files, "A job from `ridgeline profile --job`, or one for each machine")
       ->required();
   command
       ->add_option("--memory", question.memory_bytes, "Only what needs at most this much on each rank, such as 16GiB")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::PositiveNumber);
-  command->add_option("--seconds", question.seconds, "How long to search at most")
+  command->add_option("--seconds", question.seconds, "Most seconds to search")
       ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"min", 60}}))
       ->check(number_in(0.1, 86400))
       ->capture_default_str();
   add_change_option(*command, question.changes, step::Subject::kSearch,
-                    "Also search with this change; sizes of buckets are searched instead of the usual ones");
+                    "Also search with this change; a bucket-size replaces the sizes that are searched by default");
   command->add_option("--change-file", question.change_files,
-                      "Also search with a change of your own, as JSON or as Python, which is executed: "
+                      "Also search with a change of your own, as JSON or as Python, which is run: "
                       "docs/user/change-files.md; may be repeated");
   command->add_option("--python", question.python, "Interpreter for a --change-file in Python")
       ->default_str("detected");

@@ -77,8 +77,9 @@ void add_job_predict_command(CLI::App& job, int& exit_code) {
       ->add_option("--cluster", question->cluster,
                    "The file that describes the cluster (docs/user/job-predict.md; `ridgeline job network` writes one)")
       ->required();
-  add_change_option(*command, question->changes, step::Subject::kCluster,
-                    "Also predict with this change; each size of buckets alone and with each other change");
+  add_change_option(
+      *command, question->changes, step::Subject::kCluster,
+      "Also predict with this change; each bucket-size is predicted alone and together with every other change");
   add_profile_options(*command, question->request);
   add_output_options(*command, question->output);
   add_warnings_option(*command, question->output);

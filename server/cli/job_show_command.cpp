@@ -123,9 +123,8 @@ void add_job_show_command(CLI::App& job, int& exit_code) {
       "show", "Show what the ranks of a recorded job waited for, with the clocks of its machines aligned.");
   command
       ->add_option("FILES", request->files,
-                   "Written by `ridgeline profile --job`: one, or one of each machine; or of each rank a trace of "
-                   "torch.profiler, or "
-                   "an execution trace of Chakra")
+                   "A job from `ridgeline profile --job`, or one for each machine; or a trace of torch.profiler or an "
+                   "execution trace of Chakra for each rank")
       ->required();
   command->add_option("--lines-of", request->lines_of, "The rank whose lines are shown; default: the first")
       ->check(number_in(0, 1'000'000));

@@ -135,11 +135,11 @@ void add_kernel_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command->add_option("--python", options->python, "Interpreter with torch")->default_str("detected");
   command
-      ->add_option("--device", options->device,
-                   "The processor, as `ridgeline machine show --format json` writes it, or a GPU by its name, such as "
-                   "A100: then "
-                   "programs are planned and predicted, and run where the interpreter's torch uses that GPU")
-      ->default_str("as it was measured");
+      ->add_option(
+          "--device", options->device,
+          "A file from `ridgeline machine show --format json`, or the name of a GPU, such as A100; programs for a "
+          "GPU are run only where the interpreter's torch uses that GPU")
+      ->default_str("this processor as measured");
   add_file_option(
       *command, "--emit", options->emit,
       "Write the fastest program to this file: an operator of PyTorch with its gradient where the "

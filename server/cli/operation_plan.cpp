@@ -55,15 +55,19 @@ int plan(const PlanOptions& options) {
 void add_plan_command(CLI::App& operations, int& exit_code) {
   auto options = std::make_shared<PlanOptions>();
   CLI::App* command = operations.add_subcommand(
-      "plan", "Which operations of an entry point's step are not known for a device, and how long timing them takes.");
-  command->add_option("ENTRY", options->request->entry, "Python file that defines the three providers")->required();
+      "plan",
+      "List the operations of a step that are not yet timed on a device, and estimate how long timing them takes.");
+  command
+      ->add_option("ENTRY", options->request->entry,
+                   "Python file that defines model_provider, input_provider and iteration_provider")
+      ->required();
   command->add_option("--device", options->device, "The device, as `operations list` or its driver names it")
       ->required();
   command->add_option("--change", options->changes,
                       "Also the operations of the step with this change; may be repeated");
   add_file_option(*command, "--script", options->script,
                   "Write a Python file that times them on a machine with Python and torch: it holds shapes only");
-  command->add_option("--measure-seconds", options->seconds, "Seconds that the script may take at most")
+  command->add_option("--measure-seconds", options->seconds, "Most seconds that the script may take")
       ->check(number_in(1, 86400))
       ->capture_default_str();
   add_place_options(*command, options->request);

@@ -124,7 +124,7 @@ void add_operations_command(CLI::App& app, int& exit_code) {
   CLI::App* measuring = command->add_subcommand("measure", "Time the operations of an entry point's step.");
   measuring->add_option("--change", options->changes,
                         "Also the operations of the step with this change; may be repeated");
-  measuring->add_option("--measure-seconds", options->seconds, "Seconds for timing at most")
+  measuring->add_option("--measure-seconds", options->seconds, "Most seconds to spend on timing")
       ->check(number_in(1, 3600))
       ->capture_default_str();
   CLI::Option* host = measuring->add_option(

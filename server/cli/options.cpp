@@ -149,13 +149,13 @@ CLI::Option* add_timeout_option(CLI::App& command, const std::shared_ptr<app::Pr
   return command
       .add_option_function<int>(
           "--timeout", [request](int seconds) { request->time_limit = std::chrono::seconds(seconds); },
-          "When to give up and stop the run")
+          "Seconds after which the run is stopped")
       ->check(CLI::Range(1, 86400))
       ->default_str(std::to_string(request->time_limit.count()));
 }
 
 void add_device_option(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request) {
-  command.add_option("--device", request->device, "cpu: run on the CPU even where the code asks for CUDA")
+  command.add_option("--device", request->device, "Run on the CPU even where the code asks for CUDA")
       ->check(CLI::IsMember({"cpu"}));
 }
 
@@ -175,7 +175,7 @@ std::vector<CLI::Option*> add_entry_options(CLI::App& command, const std::shared
   return {
       command
           .add_option("--check-sizes", request->check_sizes,
-                      "Batch sizes to run only to check Ridgeline's predictions, which are not fitted to them")
+                      "Batch sizes to measure and compare with their predictions, which do not use them")
           ->delimiter(',')
           ->check(CLI::Range(1, 1 << 24)),
       add_timeout_option(command, request),
@@ -188,7 +188,10 @@ std::vector<CLI::Option*> add_entry_options(CLI::App& command, const std::shared
 }
 
 void add_profile_options(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request) {
-  command.add_option("ENTRY", request->entry, "Python file that defines the three providers")->required();
+  command
+      .add_option("ENTRY", request->entry,
+                  "Python file that defines model_provider, input_provider and iteration_provider")
+      ->required();
   command.add_option("--batch-sizes", request->batch_sizes, "Batch sizes to sample, such as 8,16,32; default: chosen")
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 24));

@@ -217,8 +217,8 @@ void add_predict_command(CLI::App& app, int& exit_code) {
   const std::vector<CLI::Option*> questions = add_questions(*command, *options);
   CLI::Option* memory = command
                             ->add_option("--memory", options->memory_bytes,
-                                         "Memory to fit into, such as 8GiB, in place of the device's: for --make-fit "
-                                         "and --fits, which it implies when alone")
+                                         "Memory to fit into, such as 8GiB, in place of the device's, for --make-fit "
+                                         "and --fits; without either of them it implies --fits")
                             ->transform(CLI::AsSizeValue(false))
                             ->check(CLI::PositiveNumber);
   command->add_flag("--refine", options->refine,

@@ -52,8 +52,7 @@ void add_options(CLI::App& command, const std::shared_ptr<ProfileOptions>& optio
                        "Stop the script once its steps are recorded and timed, instead of letting it finish"),
       command.add_option("--step-boundary", options->script.step_boundary,
                          "What ends a training step: optimizer, dataloader, or a line as FILE:LINE; default: detected"),
-      command
-          .add_option("--batch-size", script.batch_size, "How many samples a training step trains; default: detected")
+      command.add_option("--batch-size", script.batch_size, "Samples per training step; default: detected")
           ->check(number_in(1, 1 << 24)),
       command.add_flag("--allow-writes", options->script.allow_writes,
                        "With --batch-sizes: let the extra runs of the script write files and use the network"),
@@ -156,7 +155,8 @@ void add_profile_command(CLI::App& app, int& exit_code, const std::vector<std::s
   command->prefix_command();
   add_options(*command, options);
   command->footer(
-      "An entry point is a Python file that defines the three providers (docs/user/entry-points.md). A script or\n"
+      "An entry point is a Python file that defines model_provider, input_provider and iteration_provider "
+      "(docs/user/entry-points.md). A script or\n"
       "command is run once, as it is: its own arguments follow it.\n"
       "\n"
       "Examples:\n"

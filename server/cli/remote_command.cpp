@@ -258,7 +258,7 @@ void add_remote_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<RemoteSession>();
   options->host.ssh = {"ssh"};
   CLI::App* command = app.add_subcommand(
-      "remote", "Serve an editor here and profile on another machine, over ssh: takes the place of `serve`.");
+      "remote", "Serve an editor here and profile on another machine, over ssh, in place of `serve`.");
   command->add_option("HOST", options->host.host, "Host as ssh knows it: a name of its configuration, or USER@HOST")
       ->required()
       ->check(host_name(""));

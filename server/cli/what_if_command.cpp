@@ -196,7 +196,7 @@ void add_what_if_command(CLI::App& app, int& exit_code) {
       "what-if", "Predict the effect of changes to a training step, from an entry point or another profiler's trace.");
   command->add_option(
       "--change", options->changes,
-      "A change of --list, such as checkpoint or set:fc1:out_features=1024; repeated: each change alone, "
+      "A change from --list, such as checkpoint or set:fc1:out_features=1024; repeated: each change alone, "
       "then all together in order. Default: the changes that most often help");
   command->add_option("--change-file", options->files,
                       "A change of your own, as JSON or as Python, which is run: docs/user/change-files.md; may be "
@@ -228,7 +228,7 @@ void add_what_if_command(CLI::App& app, int& exit_code) {
         write_out(list_of_changes(), {});
         throw CLI::Success();
       },
-      "List all changes, with what each fits, and exit");
+      "List all changes and what they apply to, and exit");
   command->footer(
       "Examples:\n"
       "  ridgeline what-if entry.py --change set:fc1:out_features=1024 --change batch-size:64 --try\n"

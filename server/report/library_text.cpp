@@ -59,7 +59,7 @@ std::string library_note(const Profile& profile) {
   const std::vector<std::string> packages = analysis::packages_of(profile.library_call);
   return packages.empty()
              ? ""
-             : fmt::format("`--code {}` gives the lines of such code figures of their own", fmt::join(packages, ","));
+             : fmt::format("`--code {}` shows the costs of the lines of these packages", fmt::join(packages, ","));
 }
 
 }  // namespace ridgeline::report

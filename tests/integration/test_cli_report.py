@@ -57,7 +57,7 @@ def test_without_a_name_it_is_the_last_profile_of_the_folder(made: Path, monkeyp
     assert ridgeline("report").returncode == 0, "the folder is in the project"
     monkeypatch.chdir("/proc/self")
     none = ridgeline("report")
-    assert none.returncode == 2 and "no profile of an entry point in this folder is kept" in none.stderr
+    assert none.returncode == 2 and "there is no stored profile of an entry point in this folder" in none.stderr
 
 
 def test_markdown(made: Path) -> None:
@@ -71,7 +71,7 @@ def test_markdown(made: Path) -> None:
     ("name", "expected"),
     [
         ("there-is-none.json", "there is no file there-is-none.json"),
-        ("0123456789abcdef", "no profile 0123456789abcdef is kept"),
+        ("0123456789abcdef", "no profile 0123456789abcdef is stored"),
         (__file__, "is Python: `ridgeline profile` makes a profile of it"),
         ("/", "/ is a folder"),
     ],

@@ -135,7 +135,7 @@ def test_sharding_needs_less_memory(recorded: tuple[Path, Path]) -> None:
     assert all(peaks[stage] < answer["peakBytes"] for stage in peaks if stage > 0)
     assert any("stage 3 of ZeRO" in note for note in answer["notes"])
     refused = ridgeline("job", "optimize", recorded[1], *changes("zero:3"))
-    assert refused.returncode == 2 and "zero:3: its argument is the stage of ZeRO, 1 or 2" in refused.stderr
+    assert refused.returncode == 2 and "zero:3: expected the stage of ZeRO, 1 or 2" in refused.stderr
     replayed = ridgeline("job", "show", recorded[1], *changes("zero:1"), "--format", "json")
     one = json.loads(replayed.stdout)["predicted"][0]
     assert one["stepMs"]["low"] <= one["stepMs"]["value"] <= one["stepMs"]["high"], "the search's, replayed alone"

@@ -45,7 +45,7 @@ base::Result<std::string> kept_report(const std::string& id) {
     return base::error(report.error().message());
   }
   if (!report->has_value()) {
-    return base::error("no profile " + id + " is kept, and there is no such file");
+    return base::error("no profile " + id + " is stored, and there is no such file");
   }
   return std::move(**report);
 }
@@ -79,7 +79,7 @@ base::Result<std::string> last_profile(const std::string& folder) {
     return id.error();
   }
   if (!id->has_value()) {
-    return base::error("no profile of an entry point in this folder is kept: `ridgeline profile` makes one");
+    return base::error("there is no stored profile of an entry point in this folder; run `ridgeline profile` first");
   }
   return std::move(**id);
 }

@@ -43,11 +43,11 @@ base::Result<RecordedJob> faster_line(RecordedJob job, std::string_view argument
   const auto place = place_of(argument);
   const std::size_t colon = place.has_value() ? place->where.rfind(':') : std::string_view::npos;
   if (colon == std::string_view::npos || colon == 0) {
-    return base::error("its argument is FILE:LINE=K: K times as fast");
+    return base::error("expected FILE:LINE=K, to make it K times as fast");
   }
   const auto line = step::whole_number_of(place->where.substr(colon + 1), 1, std::numeric_limits<int>::max());
   if (!line.has_value()) {
-    return base::error("its argument is FILE:LINE=K, and a line is a number from 1");
+    return base::error("expected FILE:LINE=K, and a line is a number from 1");
   }
   analysis::Location location;
   location.file = place->where.substr(0, colon);
@@ -59,14 +59,14 @@ base::Result<RecordedJob> faster_rank(RecordedJob job, std::string_view argument
   const auto place = place_of(argument);
   const auto rank = place.has_value() ? step::whole_number_of(place->where, 0, 1'000'000) : std::nullopt;
   if (!rank.has_value()) {
-    return base::error("its argument is RANK=K: K times as fast");
+    return base::error("expected RANK=K, to make it K times as fast");
   }
   return with_faster_rank(std::move(job), *rank, place->times);
 }
 
 base::Result<RecordedJob> ranks_like_median(RecordedJob job, std::string_view argument) {
   if (!argument.empty()) {
-    return base::error("it has no argument");
+    return base::error("takes no argument");
   }
   return with_ranks_like_median(std::move(job));
 }
@@ -74,7 +74,7 @@ base::Result<RecordedJob> ranks_like_median(RecordedJob job, std::string_view ar
 base::Result<RecordedJob> rank_like_others(RecordedJob job, std::string_view argument) {
   const auto rank = step::whole_number_of(argument, 0, 1'000'000);
   if (!rank.has_value()) {
-    return base::error("its argument is the number of a rank");
+    return base::error("expected the number of a rank");
   }
   return with_rank_like_others(std::move(job), *rank);
 }
@@ -82,7 +82,7 @@ base::Result<RecordedJob> rank_like_others(RecordedJob job, std::string_view arg
 base::Result<double> times_argument(std::string_view argument) {
   const auto times = times_of(argument);
   if (!times.has_value()) {
-    return base::error("its argument is K, a number such as 2");
+    return base::error("expected K, a number such as 2");
   }
   return *times;
 }
@@ -136,7 +136,7 @@ base::Result<int> sharding_stage(std::string_view argument) {
   const auto stage = step::whole_number_of(argument, 1, 2);
   if (!stage.has_value()) {
     return base::error(
-        "its argument is the stage of ZeRO, 1 or 2; `ridgeline job predict` predicts stage 3, from one process");
+        "expected the stage of ZeRO, 1 or 2; `ridgeline job predict` predicts stage 3, from one process");
   }
   return *stage;
 }
@@ -158,7 +158,7 @@ base::Result<RecordedJob> bucket_order(RecordedJob job, std::string_view argumen
     const std::size_t comma = std::min(argument.find(','), argument.size());
     const auto place = step::whole_number_of(argument.substr(0, comma), 0, kMostParts * kMostParts);
     if (!place.has_value()) {
-      return base::error("its argument is the numbers of the buckets, such as 1,0,2");
+      return base::error("expected the numbers of the buckets, such as 1,0,2");
     }
     order.push_back(static_cast<std::size_t>(*place));
     argument.remove_prefix(std::min(comma + 1, argument.size()));
@@ -169,14 +169,14 @@ base::Result<RecordedJob> bucket_order(RecordedJob job, std::string_view argumen
 base::Result<RecordedJob> partition(RecordedJob job, std::string_view argument, Assumed assumed) {
   const auto parts = step::whole_number_of(argument, 1, kMostParts);
   if (!parts.has_value()) {
-    return base::error("its argument is K, a whole number up to 1024");
+    return base::error("expected K, a whole number up to 1024");
   }
   return with_partition(std::move(job), *parts, unsplit_of(assumed));
 }
 
 base::Result<RecordedJob> fuse_pointwise(RecordedJob job, std::string_view argument, Assumed assumed) {
   if (!argument.empty()) {
-    return base::error("it has no argument");
+    return base::error("takes no argument");
   }
   const double share = assumed == Assumed::kFusedIsLongest ? 0 : assumed == Assumed::kFusedIsAll ? 1 : 0.5;
   return with_fused_operations(std::move(job), share);
@@ -184,7 +184,7 @@ base::Result<RecordedJob> fuse_pointwise(RecordedJob job, std::string_view argum
 
 base::Result<RecordedJob> no_overlap(RecordedJob job, std::string_view argument, Assumed assumed) {
   if (!argument.empty()) {
-    return base::error("it has no argument");
+    return base::error("takes no argument");
   }
   if (assumed == Assumed::kSharedCores) {
     return job;
@@ -215,17 +215,17 @@ constexpr JobChange kChanges[] = {
     {"rank-like-others", certain<rank_like_others>},
     {"fuse-pointwise", fuse_pointwise, false, false,
      "What fused operations take is not known: the interval is from what the longest of them takes to what all do."},
-    {"bucket-size", bucket_size, true, true, "What more or fewer buckets take of the host is not in it."},
+    {"bucket-size", bucket_size, true, true, "The host time of more or fewer buckets is not modelled."},
     {"bucket-order", certain<bucket_order>, false, true},
     {"no-overlap", no_overlap, false, true,
      "Where communication takes the cores that compute, hiding it saves nothing: the interval begins at the step as it "
      "is."},
     {"partition", partition, true, true,
-     "That parts of a bucket are on their way at once, and what they take of the host, is not in it."},
+     "Concurrent transfers of the parts of a bucket, and their host time, are not modelled."},
     {"faster-communication", certain<faster_communication>},
     {"bandwidth", bandwidth, true},
     {"compression", compression, true, false,
-     "What compressing takes of the processors, and what it does to the training, is not in it."},
+     "The processor time of compression, and its effect on the training, are not modelled."},
     {"zero", sharding, false, false,
      "The optimizer takes its share of the time, at the slow end of the interval all of it. Copies to and from shards "
      "are not in it."},
@@ -292,18 +292,18 @@ base::Result<void> add_to_space(StrategySpace& space, std::string_view name, std
   if (name == "accumulate") {
     const auto count = step::whole_number_of(argument, 2, kMostParts);
     return add(space.accumulate, count.has_value() ? base::Result<int>(*count)
-                                                   : base::error("its argument is K, a whole number from 2 to 1024"));
+                                                   : base::error("expected K, a whole number from 2 to 1024"));
   }
   if (name == "compression") {
     const auto times = step::number_of(argument, 1, kMostParts);
-    return add(space.compression, times.has_value() ? base::Result<double>(*times)
-                                                    : base::error("its argument is K, a number from 1 to 1024"));
+    return add(space.compression,
+               times.has_value() ? base::Result<double>(*times) : base::error("expected K, a number from 1 to 1024"));
   }
   if (name == "zero") {
     return add(space.sharding, sharding_stage(argument));
   }
   if (!argument.empty()) {
-    return base::error("it has no argument");
+    return base::error("takes no argument");
   }
   space.fuse = true;  // fuse-pointwise
   return {};
@@ -325,9 +325,9 @@ base::Result<ChangedJob> changed_job(const RecordedJob& job, const std::vector<s
       any([](const JobChange& change) { return change.needs_transfer_times; }) ? unsplit_kinds(job) : "";
   if (!unsplit.empty()) {
     assumptions.push_back(Assumed::kLatency);
-    all.notes.push_back("Of these, one size was recorded, or all at once: " + unsplit +
-                        ". How much of their time is latency is not known, and the interval has all of it and none. "
-                        "--network tells it of all-reduces.");
+    all.notes.push_back("Recorded at one size only, or all at the same time: " + unsplit +
+                        ". Their latency cannot be told from their bandwidth, so the interval covers both extremes. "
+                        "For all-reduces, --network tells them apart.");
   }
   if (any([](const JobChange& change) { return change.function == no_overlap; })) {
     assumptions.push_back(Assumed::kSharedCores);

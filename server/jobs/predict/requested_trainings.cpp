@@ -35,7 +35,7 @@ base::Result<void> add_to(ClusterChanges& changes, std::string_view name, std::s
   if (name == "zero") {
     const auto stage = step::whole_number_of(argument, 1, 3);
     if (!stage.has_value()) {
-      return base::error("its argument is the stage of ZeRO, 1 to 3; 3 is what FSDP does");
+      return base::error("expected the stage of ZeRO, 1 to 3; 3 is what FSDP does");
     }
     changes.stages.push_back(*stage);
     return {};
@@ -43,13 +43,13 @@ base::Result<void> add_to(ClusterChanges& changes, std::string_view name, std::s
   if (name == "pipeline") {
     const auto count = step::whole_number_of(argument, 1, kMostMicroBatches);
     if (!count.has_value()) {
-      return base::error("its argument is the number of micro-batches, from 1 to 4096");
+      return base::error("expected the number of micro-batches, from 1 to 4096");
     }
     changes.micro_batches.push_back(*count);
     return {};
   }
   if (!argument.empty()) {
-    return base::error("it has no argument");
+    return base::error("takes no argument");
   }
   changes.no_overlap = true;
   return {};

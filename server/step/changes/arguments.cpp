@@ -55,7 +55,7 @@ std::optional<double> bytes_of(std::string_view text) {
 base::Result<std::uint64_t> bucket_bytes_of(std::string_view argument) {
   const auto bytes = bytes_of(argument);
   if (!bytes.has_value() || *bytes < 1) {
-    return base::error("its argument is a size such as 25MiB");
+    return base::error("expected a size such as 25MiB");
   }
   return static_cast<std::uint64_t>(*bytes);
 }

@@ -54,7 +54,7 @@ base::Result<Network> network_of(const std::vector<std::string>& parts, const As
   const auto bytes = parts.size() > 2 ? bytes_of(parts[2]) : asked.facts.gradients;
   if (parts.size() > 3 || !workers.has_value() || !speed.has_value() || (parts.size() > 2 && !bytes.has_value())) {
     return base::error(
-        "its argument is N, N,GBPS or N,GBPS,BYTES: workers, gigabytes a second between them, and the "
+        "expected N, N,GBPS or N,GBPS,BYTES: workers, gigabytes a second between them, and the "
         "bytes of the gradients, as 4,12.5,100MB");
   }
   if (!bytes.has_value() || *bytes <= 0) {
@@ -267,7 +267,7 @@ base::Result<ChangedGraph> blueconnect(ChangedGraph changed, const Asked& asked)
   const int devices = shape.size() == 2 ? whole_number_of(shape[1], 2, 1024).value_or(0) : 0;
   const auto inside = parts.size() > 2 ? number_of(parts[2], 1e-4, 1e5) : std::optional(100.0);
   if (!machines.has_value() || devices == 0 || !inside.has_value() || parts.size() > 4) {
-    return base::error("its argument is MACHINESxDEVICES[,GBPS[,GBPS inside[,BYTES]]], as 4x8,12.5,200,100MB");
+    return base::error("expected MACHINESxDEVICES[,GBPS[,GBPS inside[,BYTES]]], as 4x8,12.5,200,100MB");
   }
   parts.front() = std::to_string(*machines);
   if (parts.size() > 2) {
@@ -340,7 +340,7 @@ base::Result<ChangedGraph> bucket_size(ChangedGraph changed, const Asked& asked)
   const auto now = parts.size() > 1 ? bytes_of(parts[1]) : std::optional(kBucketBytes);
   if (parts.size() > 2 || !wanted.has_value() || !now.has_value()) {
     return base::error(
-        "its argument is the size of buckets, and that of the recording where it is not 25MiB: 50MiB or 50MiB,10MiB");
+        "expected the size of buckets, and that of the recording where it is not 25MiB: 50MiB or 50MiB,10MiB");
   }
   Selection reduces;
   for (const TaskId id : collectives(graph)) {

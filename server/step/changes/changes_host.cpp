@@ -206,7 +206,7 @@ base::Result<ChangedGraph> loader_workers(ChangedGraph changed, const Asked& ask
   const auto workers = whole_number_of(parts.front(), 1, 1024);
   const auto now = parts.size() > 1 ? whole_number_of(parts[1], 0, 1024) : std::optional(0);
   if (parts.size() > 2 || !workers.has_value() || !now.has_value()) {
-    return base::error("its argument is the number of workers, and the number that the recording had: N or N,NOW");
+    return base::error("expected the number of workers, and the number that the recording had: N or N,NOW");
   }
   auto data = loading_of(changed);
   if (!data) {
@@ -265,7 +265,7 @@ base::Result<ChangedGraph> faster(ChangedGraph changed, const Asked& asked) {
   const auto times =
       equals == std::string_view::npos ? std::nullopt : number_of(asked.argument.substr(equals + 1), 0.001, 1e9);
   if (!times.has_value()) {
-    return base::error("its argument is FILE:LINE=K or MODULE=K: K times as fast");
+    return base::error("expected FILE:LINE=K or MODULE=K, to make it K times as fast");
   }
   const Selection tasks = place(changed.graph, asked.argument.substr(0, equals));
   if (tasks.empty()) {

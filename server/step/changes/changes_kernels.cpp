@@ -312,7 +312,7 @@ base::Result<ChangedGraph> metaflow(ChangedGraph changed, const Asked& asked) {
   const auto known = [&](const std::string& part) { return std::ranges::find(before, part) != before.end(); };
   if (before.empty() || after.empty() || !std::ranges::all_of(after, known)) {
     return base::error(
-        "its argument is a pair of patterns as conv>batch_norm>relu=conv: names of operations or kernels "
+        "expected a pair of patterns as conv>batch_norm>relu=conv: names of operations or kernels "
         "that follow each other, and those of them that stay");
   }
   const Selection working = working_tasks(graph);

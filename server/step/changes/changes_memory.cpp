@@ -214,7 +214,7 @@ base::Result<ChangedGraph> zero(ChangedGraph changed, const Asked& asked) {
   if (argument.argument != "1" || !workers.has_value() || parts.size() > 2 ||
       (parts.size() > 1 && !state.has_value())) {
     return base::error(
-        "its argument is stage 1 of ZeRO, the number of workers, and the bytes of the optimizer's state: 1=8 or "
+        "expected stage 1 of ZeRO, the number of workers, and the bytes of the optimizer's state: 1=8 or "
         "1=8,400MB");
   }
   if (!state.has_value() || *state <= 0) {

@@ -24,7 +24,7 @@ TEST(RequestedChanges, EachRowOfAJobIsAChangeOfOne) {
     if (!kind.fits(step::Subject::kJob)) {
       EXPECT_THAT(reason, HasSubstr("is no change of a recorded job")) << kind.name;
     } else if (!kind.argument.empty()) {
-      EXPECT_THAT(reason, HasSubstr("its argument is")) << kind.name;
+      EXPECT_THAT(reason, HasSubstr("expected ")) << kind.name;
     }
   }
 }
@@ -51,9 +51,9 @@ TEST(RequestedChanges, ASearchHasWhatIsAskedForBesidesUsualBuckets) {
   EXPECT_THAT(space->compression, ElementsAre(2));
   EXPECT_THAT(space->sharding, ElementsAre(1));
   EXPECT_TRUE(space->fuse);
-  for (const auto& [change, reason] : {std::pair("zero:3", "zero:3: its argument is the stage of ZeRO, 1 or 2"),
-                                       std::pair("accumulate", "accumulate: its argument is K"),
-                                       std::pair("fuse-pointwise:2", "fuse-pointwise:2: it has no argument"),
+  for (const auto& [change, reason] : {std::pair("zero:3", "zero:3: expected the stage of ZeRO, 1 or 2"),
+                                       std::pair("accumulate", "accumulate: expected K"),
+                                       std::pair("fuse-pointwise:2", "fuse-pointwise:2: takes no argument"),
                                        std::pair("pipeline:4", "pipeline:4 is no change of the search of a job"),
                                        std::pair("nothing", "no change is called nothing")}) {
     const auto refused = space_of({change});

@@ -31,11 +31,11 @@ TEST(RequestedTrainings, WithoutChangesBucketsAreThoseOfDistributedDataParallel)
 
 TEST(RequestedTrainings, WhatIsNoneOfAClusterIsAnError) {
   for (const auto& [change, reason] :
-       {std::pair("zero:4", "zero:4: its argument is the stage of ZeRO, 1 to 3"),
-        std::pair("zero:1=8", "zero:1=8: its argument is the stage of ZeRO"),
-        std::pair("bucket-size:0", "bucket-size:0: its argument is a size such as 25MiB"),
-        std::pair("pipeline", "pipeline: its argument is the number of micro-batches"),
-        std::pair("no-overlap:1", "no-overlap:1: it has no argument"),
+       {std::pair("zero:4", "zero:4: expected the stage of ZeRO, 1 to 3"),
+        std::pair("zero:1=8", "zero:1=8: expected the stage of ZeRO"),
+        std::pair("bucket-size:0", "bucket-size:0: expected a size such as 25MiB"),
+        std::pair("pipeline", "pipeline: expected the number of micro-batches"),
+        std::pair("no-overlap:1", "no-overlap:1: takes no argument"),
         std::pair("amp",
                   "amp is no change of a job on a cluster, which has bucket-size:SIZE[,NOW], zero:STAGE[=N[,BYTES]], "
                   "no-overlap or pipeline:K"),
