@@ -217,15 +217,8 @@ UserStep step_from(const json& object, const std::string& where) {
   return step;
 }
 
-bool is_called(const Graph& graph, const Task& task, const std::vector<std::string>& names) {
-  const auto any = [&](std::uint32_t name) {
-    return std::ranges::any_of(names, [&](const std::string& part) { return mentions(graph.names[name], part); });
-  };
-  bool found = any(task.name);
-  for (std::uint32_t at = task.operation; at != 0 && !found; at = graph.operations[at].parent) {
-    found = any(graph.operations[at].name);
-  }
-  return found;
+bool is_called_one_of(const Graph& graph, const Task& task, const std::vector<std::string>& names) {
+  return std::ranges::any_of(names, [&](const std::string& part) { return is_called(graph, task, part); });
 }
 
 Selection chosen(const Graph& graph, const Selector& by) {
@@ -237,8 +230,8 @@ Selection chosen(const Graph& graph, const Selector& by) {
            (by.module.empty() || is_inside(graph.modules[task.module], by.module)) &&
            (by.line == 0 ||
             (task.line != 0 && at.line == by.line && (at.file == by.file || at.file.ends_with("/" + by.file)))) &&
-           (by.names.empty() || is_called(graph, task, by.names)) &&
-           (by.not_names.empty() || !is_called(graph, task, by.not_names));
+           (by.names.empty() || is_called_one_of(graph, task, by.names)) &&
+           (by.not_names.empty() || !is_called_one_of(graph, task, by.not_names));
   });
 }
 
@@ -256,27 +249,21 @@ base::Result<std::uint16_t> resource_of(Graph& graph, const std::string& name) {
     return base::error("nothing of it runs on \"" + name + "\"; there are " + listed(names) +
                        ", and link:NAME makes a link");
   }
-  graph.resources.push_back({name, Resource::Type::kLink});
-  return static_cast<std::uint16_t>(graph.resources.size() - 1);
+  return add_link(graph, name);
 }
 
 /// A task like `like`, behind it on its resource, or first in line on `resource`.
 TaskId insert_task(Graph& graph, TaskId like, std::int64_t duration_ns, std::uint32_t name,
                    std::optional<std::uint16_t> resource) {
-  Task task = graph.tasks[like];
-  task.duration_ns = duration_ns;
-  task.gap_ns = 0;
-  task.name = name;
+  Task task = task_like(graph, like, duration_ns, name);
   if (!resource.has_value()) {
     return insert_after(graph, like, task);
   }
   task.resource = *resource;
-  task.next = kNoTask;
   if (graph.resources[*resource].type == Resource::Type::kLink) {
     task.kind = Kind::kCommunication;
   }
-  graph.tasks.push_back(task);
-  return static_cast<TaskId>(graph.tasks.size() - 1);
+  return add_task(graph, task);
 }
 
 base::Result<void> insert(Graph& graph, const UserStep& step, const Selection& behind, Bound bound) {

@@ -66,12 +66,8 @@ base::Result<Network> network_of(const std::vector<std::string>& parts, const As
   return network;
 }
 
-bool communicates(const Graph& graph, const Task& task) {
-  return task.kind == Kind::kKernel && class_of_name(graph.names[task.name]).work == Work::kCommunication;
-}
-
 Selection collectives(const Graph& graph) {
-  return select(graph, [&](const Task& task) { return communicates(graph, task); });
+  return select(graph, [&](const Task& task) { return is_collective(graph, task); });
 }
 
 /// Where gradients become ready, and what waits for them.
@@ -106,25 +102,20 @@ base::Result<Step> step_of(const Graph& graph) {
     return schedule.error();
   }
   const auto earlier = [&](TaskId a, TaskId b) { return schedule->start[a] < schedule->start[b]; };
-  std::int64_t backward_end = 0;
-  double total = 0;
-  for (const TaskId id : working_tasks(graph)) {
-    if (graph.tasks[id].phase == Phase::kBackward && graph.tasks[id].duration_ns > 0) {
-      step.backward.push_back(id);
-      total += static_cast<double>(graph.tasks[id].duration_ns);
-      backward_end = std::max(backward_end, schedule->end[id]);
-    } else if (graph.tasks[id].phase == Phase::kForward) {
-      step.forward.push_back(id);
-    }
-  }
+  step.forward = working_tasks(graph, Phase::kForward);
+  step.backward = working_tasks(graph, Phase::kBackward);
+  std::erase_if(step.backward, [&](TaskId id) { return graph.tasks[id].duration_ns <= 0; });
   if (step.backward.empty()) {
     return base::error("the recording does not show its backward");
   }
   std::ranges::stable_sort(step.backward, earlier);
   std::ranges::stable_sort(step.forward, earlier);
+  const double total = total_ns(graph, step.backward);
   double sum = 0;
+  std::int64_t backward_end = 0;
   for (const TaskId id : step.backward) {
     sum += static_cast<double>(graph.tasks[id].duration_ns);
+    backward_end = std::max(backward_end, schedule->end[id]);
     step.done.push_back(sum / total);
   }
   step.update = first_update(graph, *schedule, backward_end);
@@ -142,15 +133,12 @@ TaskId ready_after(const Step& step, double share, Bound bound) {
                                   : step.backward[static_cast<std::size_t>(found - step.done.begin())];
 }
 
-std::uint16_t add_link(Graph& graph, const std::string& name) {
-  graph.resources.push_back({name, Resource::Type::kLink});
-  return static_cast<std::uint16_t>(graph.resources.size() - 1);
-}
-
-TaskId add_message(Graph& graph, std::uint16_t link, std::int64_t ns, std::uint32_t name, TaskId after) {
-  graph.tasks.push_back(
-      {.duration_ns = ns, .name = name, .resource = link, .kind = Kind::kCommunication, .phase = Phase::kBackward});
-  const auto id = static_cast<TaskId>(graph.tasks.size() - 1);
+TaskId add_message(Graph& graph, std::uint16_t link, double ns, std::uint32_t name, TaskId after) {
+  const TaskId id = add_task(graph, {.duration_ns = std::llround(ns),
+                                     .name = name,
+                                     .resource = link,
+                                     .kind = Kind::kCommunication,
+                                     .phase = Phase::kBackward});
   graph.dependencies.push_back({after, id, 0});
   return id;
 }
@@ -165,13 +153,13 @@ struct Bucket {
   double share = 0;  ///< of all gradients, with this bucket and those before it
 };
 
-std::vector<Bucket> buckets_of(double gradient_bytes) {
-  std::vector<Bucket> buckets(static_cast<std::size_t>(std::ceil(gradient_bytes / kBucketBytes)));
-  double sent = 0;
-  for (Bucket& bucket : buckets) {
-    bucket.bytes = std::min(kBucketBytes, gradient_bytes - sent);
-    sent += bucket.bytes;
-    bucket.share = sent / gradient_bytes;
+/// Buckets or slices of a size; the last has the rest.
+std::vector<Bucket> buckets_of(double gradient_bytes, double size) {
+  std::vector<Bucket> buckets(static_cast<std::size_t>(std::ceil(gradient_bytes / size)));
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    const double sent = static_cast<double>(i) * size;
+    const double bytes = std::min(size, gradient_bytes - sent);
+    buckets[i] = {bytes, std::min(1.0, (sent + bytes) / gradient_bytes)};
   }
   return buckets;
 }
@@ -182,11 +170,11 @@ void insert_all_reduces(ChangedGraph& changed, const Step& step, const Network& 
   Graph& graph = changed.graph;
   const std::uint16_t link = add_link(graph, "network");
   const std::uint32_t name = name_index(graph, "all-reduce");
-  for (const Bucket& bucket : buckets_of(network.gradients)) {
+  for (const Bucket& bucket : buckets_of(network.gradients, kBucketBytes)) {
     const double ns =
         all_reduce_ns(bucket.bytes * compressed, network.workers, network.bytes_per_ns, kMessageNs.at(asked.bound));
     const TaskId after = ready_after(step, bucket.share, asked.bound);
-    graph.dependencies.push_back({add_message(graph, link, std::llround(ns), name, after), step.update, 0});
+    graph.dependencies.push_back({add_message(graph, link, ns, name, after), step.update, 0});
   }
 }
 
@@ -242,11 +230,10 @@ base::Result<ChangedGraph> p3(ChangedGraph changed, const Asked& asked) {
   const std::uint32_t push = name_index(graph, "push");
   const std::uint32_t pull = name_index(graph, "pull");
   const double size = std::max(kSliceBytes, network.gradients / kMostSlices);
-  const auto slices = static_cast<std::size_t>(std::ceil(network.gradients / size));
-  for (std::size_t i = 0; i < slices; ++i) {
-    const double bytes = std::min(size, network.gradients - static_cast<double>(i) * size);
-    const std::int64_t ns = std::llround(bytes / network.bytes_per_ns);
-    const double share = std::min(1.0, (static_cast<double>(i) * size + bytes) / network.gradients);
+  const std::vector<Bucket> slices = buckets_of(network.gradients, size);
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    const auto [bytes, share] = slices[i];
+    const double ns = bytes / network.bytes_per_ns;
     const TaskId pushed = add_message(graph, up, ns, push, ready_after(step, share, asked.bound));
     const TaskId pulled = add_message(graph, down, ns, pull, pushed);
     // What backward makes last, forward needs first.
@@ -286,13 +273,13 @@ base::Result<ChangedGraph> blueconnect(ChangedGraph changed, const Asked& asked)
   const std::uint32_t gather = name_index(graph, "all-gather");
   const double message = kMessageNs.at(asked.bound);
   const double inner = *inside * kNamedBandwidth.at(asked.bound);
-  for (const Bucket& bucket : buckets_of(network.gradients)) {
+  for (const Bucket& bucket : buckets_of(network.gradients, kBucketBytes)) {
     const TaskId ready = ready_after(step, bucket.share, asked.bound);
-    const std::int64_t half = std::llround((devices - 1.0) / devices * bucket.bytes / inner + (devices - 1) * message);
+    const double half = (devices - 1.0) / devices * bucket.bytes / inner + (devices - 1) * message;
     // Every device of a machine has a part of its own, and all of them share the machine's link.
     const double outer = all_reduce_ns(bucket.bytes, *machines, network.bytes_per_ns, message);
     const TaskId scattered = add_message(graph, within, half, scatter, ready);
-    const TaskId reduced = add_message(graph, between, std::llround(outer), reduce, scattered);
+    const TaskId reduced = add_message(graph, between, outer, reduce, scattered);
     graph.dependencies.push_back({add_message(graph, within, half, gather, reduced), step.update, 0});
   }
   changed.samples *= static_cast<double>(*machines) * devices;
@@ -302,14 +289,10 @@ base::Result<ChangedGraph> blueconnect(ChangedGraph changed, const Asked& asked)
 base::Result<ChangedGraph> dgc(ChangedGraph changed, const Asked& asked) {
   Graph& graph = changed.graph;
   const Selection existing = collectives(graph);
-  double elementwise = 0;
   // Values are chosen and put back: as long as the elementwise work of the optimizer, twice.
-  for (const Task& task : graph.tasks) {
-    const bool works = has_device(graph) ? task.kind == Kind::kKernel : task.kind == Kind::kOperation;
-    elementwise += works && task.phase == Phase::kOptimizer && !communicates(graph, task)
-                       ? static_cast<double>(task.duration_ns)
-                       : 0;
-  }
+  Selection update = working_tasks(graph, Phase::kOptimizer);
+  std::erase_if(update, [&](TaskId id) { return is_collective(graph, graph.tasks[id]); });
+  const double elementwise = total_ns(graph, update);
   if (!existing.empty()) {
     graph = scaled(std::move(graph), existing, kCompressed.at(asked.bound));
   } else {
@@ -324,12 +307,9 @@ base::Result<ChangedGraph> dgc(ChangedGraph changed, const Asked& asked) {
     return step.error();
   }
   const std::int64_t each = std::llround(elementwise * Guess{1.0, 0.5, 0.2}.at(asked.bound));
-  Task work = changed.graph.tasks[step->backward.back()];
-  work.duration_ns = 2 * each;
-  work.gap_ns = 0;
-  work.name = name_index(changed.graph, "compression of gradients");
-  const TaskId added = insert_after(changed.graph, step->backward.back(), work);
-  changed.graph.dependencies.push_back({step->backward.back(), added, 0});
+  const TaskId last = step->backward.back();
+  const Task work = task_like(graph, last, 2 * each, name_index(graph, "compression of gradients"));
+  graph.dependencies.push_back({last, insert_after(graph, last, work), 0});
   return changed;
 }
 

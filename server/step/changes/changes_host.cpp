@@ -77,14 +77,6 @@ Selection loading(const Graph& graph) {
   });
 }
 
-double sum_ns(const Graph& graph, const Selection& tasks) {
-  double sum = 0;
-  for (const TaskId id : tasks) {
-    sum += static_cast<double>(graph.tasks[id].duration_ns);
-  }
-  return sum;
-}
-
 struct Loading {
   Selection tasks;
   double ns = 0;
@@ -105,7 +97,7 @@ base::Result<Loading> loading_of(const ChangedGraph& changed) {
     return base::error("it hardly waits for data: no loading was recorded in the step");
   }
   Loading found{loading(changed.graph), 0, 0};
-  found.ns = sum_ns(changed.graph, found.tasks);
+  found.ns = total_ns(changed.graph, found.tasks);
   const auto period = period_ns(changed);
   if (!period) {
     return period.error();

@@ -56,11 +56,6 @@ std::int64_t median_duration(const Graph& graph, const Selection& tasks) {
 
 bool is_backward(const Task& task) { return task.phase == Phase::kBackward; }
 
-void scale_task(Graph& graph, TaskId id, double factor) {
-  std::int64_t& duration = graph.tasks[id].duration_ns;
-  duration = std::llround(static_cast<double>(duration) * factor);
-}
-
 /// What threads do in operations and calls, per kernel that they launch.
 double host_ns_per_kernel(const Graph& graph) {
   double host = 0;
@@ -84,20 +79,12 @@ bool has_weights(const Graph& graph, TaskId id) {
 /// Launches another kernel behind `kernel`, as it was launched.
 void insert_kernel(Graph& graph, TaskId kernel, TaskId launch, std::int64_t device_ns, std::int64_t host_ns,
                    std::uint32_t name) {
-  Task on_device = graph.tasks[kernel];
-  on_device.duration_ns = device_ns;
-  on_device.gap_ns = 0;
-  on_device.name = name;
-  const TaskId added = insert_after(graph, kernel, on_device);
+  const TaskId added = insert_after(graph, kernel, task_like(graph, kernel, device_ns, name));
   if (launch == kNoTask) {
     graph.dependencies.push_back({kernel, added, 0});
     return;
   }
-  Task on_host = graph.tasks[launch];
-  on_host.duration_ns = host_ns;
-  on_host.gap_ns = 0;
-  on_host.name = name;
-  graph.dependencies.push_back({insert_after(graph, launch, on_host), added, 0});
+  graph.dependencies.push_back({insert_after(graph, launch, task_like(graph, launch, host_ns, name)), added, 0});
 }
 
 /// The parts of a pattern, "conv>batch_norm>relu".
@@ -105,19 +92,6 @@ std::vector<std::string> pattern_of(std::string_view text) {
   std::vector<std::string> parts = split(text, '>');
   const bool complete = std::ranges::none_of(parts, [](const std::string& part) { return part.empty(); });
   return complete ? parts : std::vector<std::string>{};
-}
-
-bool is_named(const Graph& graph, TaskId id, const std::string& part) {
-  const Task& task = graph.tasks[id];
-  if (mentions(graph.names[task.name], part)) {
-    return true;
-  }
-  for (std::uint32_t operation = task.operation; operation != 0; operation = graph.operations[operation].parent) {
-    if (mentions(graph.names[graph.operations[operation].name], part)) {
-      return true;
-    }
-  }
-  return false;
 }
 
 /// The kernels that have fewer bits with automatic mixed precision.
@@ -160,7 +134,7 @@ std::optional<PatternMatch> match_pattern(const Graph& graph, const Selection& w
   for (const std::string& part : before) {
     const std::size_t begin = match.end;
     const bool stays = std::ranges::find(after, part) != after.end();
-    for (; match.end < working.size() && is_named(graph, working[match.end], part); ++match.end) {
+    for (; match.end < working.size() && is_called(graph, graph.tasks[working[match.end]], part); ++match.end) {
       if (!stays) {
         match.gone.push_back(working[match.end]);
       }
@@ -188,14 +162,13 @@ base::Result<ChangedGraph> amp(ChangedGraph changed, const Asked& asked) {
   const std::vector<TaskId> launches = launches_of(graph);
   const double cast_ns = static_cast<double>(median_duration(graph, elementwise)) * kCastDuration.at(asked.bound);
   const double host_ns = host_ns_per_kernel(graph) * kCastOnHost.at(asked.bound);
-  for (const TaskId id : elementwise) {
-    scale_task(graph, id, 1 / kElementwiseHalf.at(asked.bound));
-  }
+  graph = scaled(std::move(graph), elementwise, 1 / kElementwiseHalf.at(asked.bound));
   const std::uint32_t cast = name_index(graph, "cast to 16 bits");
   double casts = 0;
   for (const TaskId id : computing) {
     const bool tensor_cores = classes[id].precision == Precision::kTensorFloat32;
-    scale_task(graph, id, 1 / (tensor_cores ? kFromTensorFloat32 : kFromFloat32).at(asked.bound));
+    const Guess& speed_up = tensor_cores ? kFromTensorFloat32 : kFromFloat32;
+    graph = scaled(std::move(graph), {id}, 1 / speed_up.at(asked.bound));
     if (has_weights(graph, id)) {
       casts += (is_backward(graph.tasks[id]) ? kCastsBackward : kCastsForward).at(asked.bound);
     }
@@ -222,25 +195,23 @@ base::Result<ChangedGraph> fused_optimizer(ChangedGraph changed, const Asked& as
   Graph& graph = changed.graph;
   if (!has_device(graph)) {
     const Selection tasks = select_phase(graph, Phase::kOptimizer);
-    if (std::ranges::any_of(tasks, [&](TaskId id) { return is_named(graph, id, "fused"); })) {
+    if (std::ranges::any_of(tasks, [&](TaskId id) { return is_called(graph, graph.tasks[id], "fused"); })) {
       return base::error("its optimizer is fused already");
     }
     return other_optimizer(std::move(changed), asked);
   }
   Selection kernels;
   Selection host;
-  double kernels_ns = 0;
   for (TaskId id = 0; id < graph.tasks.size(); ++id) {
     const Task& task = graph.tasks[id];
     if (task.phase != Phase::kOptimizer) {
       continue;
     }
-    if (is_named(graph, id, "fused")) {
+    if (is_called(graph, task, "fused")) {
       return base::error("its optimizer is fused already");
     }
-    if (task.kind == Kind::kKernel && class_of_name(graph.names[task.name]).work != Work::kCommunication) {
+    if (task.kind == Kind::kKernel && !is_collective(graph, task)) {
       kernels.push_back(id);
-      kernels_ns += static_cast<double>(task.duration_ns);
     } else if (task.kind == Kind::kOperation || task.kind == Kind::kPython || task.kind == Kind::kCall) {
       host.push_back(id);
     }
@@ -250,6 +221,7 @@ base::Result<ChangedGraph> fused_optimizer(ChangedGraph changed, const Asked& as
   }
   const std::vector<TaskId> launches = launches_of(graph);
   const TaskId last = kernels.back();
+  const double kernels_ns = total_ns(graph, kernels);
   graph = scaled(std::move(graph), host, kFusedHost.at(asked.bound));
   // The last kernel becomes the fused one: behind the launches of all.
   Selection gone = kernels;
@@ -271,16 +243,18 @@ base::Result<ChangedGraph> reconstructed_batchnorm(ChangedGraph changed, const A
   Graph& graph = changed.graph;
   const std::vector<TaskClass> classes = classes_of(graph);
   const bool device = has_device(graph);
+  Selection normalisations;
   Selection removed;
   bool behind = false;
-  bool found = false;
-  const auto is_activation = [&](TaskId id) { return is_named(graph, id, "relu") || is_named(graph, id, "threshold"); };
+  const auto is_activation = [&](TaskId id) {
+    return is_called(graph, graph.tasks[id], "relu") || is_called(graph, graph.tasks[id], "threshold");
+  };
   const Selection working = working_tasks(graph);
   for (std::size_t i = 0; i < working.size(); ++i) {
     const TaskId id = working[i];
     if (classes[id].work == Work::kBatchNorm) {
-      scale_task(graph, id, 0.5);  // it reads and writes half of what it did
-      found = behind = true;
+      normalisations.push_back(id);
+      behind = true;
       // In backward the activation comes first.
       if (is_backward(graph.tasks[id]) && i > 0 && is_activation(working[i - 1])) {
         removed.push_back(working[i - 1]);
@@ -292,14 +266,11 @@ base::Result<ChangedGraph> reconstructed_batchnorm(ChangedGraph changed, const A
       behind = false;
     }
   }
-  if (!found) {
+  if (normalisations.empty()) {
     return base::error("it has no batch normalisation");
   }
-  std::ranges::sort(removed);
-  removed.erase(std::ranges::unique(removed).begin(), removed.end());
-  for (const TaskId id : removed) {
-    graph.tasks[id].duration_ns = 0;
-  }
+  graph = scaled(std::move(graph), normalisations, 0.5);  // they read and write half of what they did
+  graph = with_duration(std::move(graph), removed, 0);
   return changed;
 }
 

@@ -132,23 +132,6 @@ base::Result<std::vector<Stash>> stashes_to_move(const Graph& graph) {
   return stashes;
 }
 
-TaskId add_copy(Graph& graph, std::uint16_t link, double ns, std::uint32_t name, Phase phase) {
-  graph.tasks.push_back(
-      {.duration_ns = std::llround(ns), .name = name, .resource = link, .kind = Kind::kCopy, .phase = phase});
-  return static_cast<TaskId>(graph.tasks.size() - 1);
-}
-
-/// A kernel behind `behind` on its stream that takes what moving the bytes within the device takes.
-TaskId add_kernel(Graph& graph, TaskId behind, double ns, std::uint32_t name) {
-  Task task = graph.tasks[behind];
-  task.duration_ns = std::llround(ns);
-  task.gap_ns = 0;
-  task.name = name;
-  const TaskId added = insert_after(graph, behind, task);
-  graph.dependencies.push_back({behind, added, 0});
-  return added;
-}
-
 }  // namespace
 
 base::Result<ChangedGraph> vdnn(ChangedGraph changed, const Asked& asked) {
@@ -157,20 +140,17 @@ base::Result<ChangedGraph> vdnn(ChangedGraph changed, const Asked& asked) {
   if (!stashes) {
     return stashes.error();
   }
-  const auto link = [&](const char* name) {
-    graph.resources.push_back({name, Resource::Type::kLink});
-    return static_cast<std::uint16_t>(graph.resources.size() - 1);
-  };
-  const std::uint16_t down = link("device to host");
-  const std::uint16_t up = link("host to device");
-  const std::uint32_t offload = name_index(graph, "offload");
-  const std::uint32_t fetch = name_index(graph, "prefetch");
+  Task offload{.name = name_index(graph, "offload"), .kind = Kind::kCopy, .phase = Phase::kForward};
+  Task fetch{.name = name_index(graph, "prefetch"), .kind = Kind::kCopy, .phase = Phase::kBackward};
+  offload.resource = add_link(graph, "device to host");
+  fetch.resource = add_link(graph, "host to device");
   const double speed = kHostLink.at(asked.bound);
   for (std::size_t i = 0; i < stashes->size(); ++i) {
     const Stash& stash = (*stashes)[i];
-    const double ns = static_cast<double>(stash.bytes) / speed;
-    const TaskId away = add_copy(graph, down, ns, offload, Phase::kForward);
-    const TaskId back = add_copy(graph, up, ns, fetch, Phase::kBackward);
+    offload.duration_ns = fetch.duration_ns = std::llround(static_cast<double>(stash.bytes) / speed);
+    fetch.priority = -static_cast<std::int32_t>(i);
+    const TaskId away = add_task(graph, offload);
+    const TaskId back = add_task(graph, fetch);
     graph.dependencies.push_back({stash.made_by, away, 0});
     graph.dependencies.push_back({away, back, 0});
     graph.dependencies.push_back({back, stash.used_by, 0});
@@ -178,7 +158,6 @@ base::Result<ChangedGraph> vdnn(ChangedGraph changed, const Asked& asked) {
     if (waits_for != kNoTask && waits_for != stash.used_by) {
       graph.dependencies.push_back({waits_for, back, 0});
     }
-    graph.tasks[back].priority = -static_cast<std::int32_t>(i);
     graph.memory.push_back({away, 1, -stash.bytes});
     graph.memory.push_back({back, 0, stash.bytes});
   }
@@ -195,10 +174,11 @@ base::Result<ChangedGraph> gist(ChangedGraph changed, const Asked& asked) {
   // Within a device: the memory of a V100 to that of an H100, half of a stash more to write than to read.
   const double speed = Guess{500, 900, 2500}.at(asked.bound);
   for (const Stash& stash : *stashes) {
-    const double ns = (1 + kEncoded) * static_cast<double>(stash.bytes) / speed;
-    const TaskId encoded = add_kernel(graph, stash.made_by, ns, encode);
+    const std::int64_t ns = std::llround((1 + kEncoded) * static_cast<double>(stash.bytes) / speed);
+    const TaskId encoded = insert_after(graph, stash.made_by, task_like(graph, stash.made_by, ns, encode));
+    graph.dependencies.push_back({stash.made_by, encoded, 0});
     // Before its use: the user takes as much longer, which is the same on one stream.
-    graph.tasks[stash.used_by].duration_ns += std::llround(ns);
+    graph.tasks[stash.used_by].duration_ns += ns;
     const auto saved = std::llround(static_cast<double>(stash.bytes) * (1 - kEncoded));
     graph.memory.push_back({encoded, 1, -saved});
     graph.memory.push_back({stash.used_by, 0, saved});
@@ -222,10 +202,7 @@ base::Result<ChangedGraph> zero(ChangedGraph changed, const Asked& asked) {
   }
   changed.peak_bytes -= std::llround(*state * (1 - 1.0 / *workers));
   // Each worker updates its share of the parameters, and gets the others' from them.
-  const Selection update = select(changed.graph, [&](const Task& task) {
-    const bool works = task.kind == Kind::kKernel || (!has_device(changed.graph) && task.kind == Kind::kOperation);
-    return works && task.phase == Phase::kOptimizer;
-  });
+  const Selection update = working_tasks(changed.graph, Phase::kOptimizer);
   changed.graph = scaled(std::move(changed.graph), update, Guess{1, 1.0 / *workers, 1.0 / *workers}.at(asked.bound));
   return changed;
 }

@@ -130,6 +130,16 @@ Selection working_tasks(const Graph& graph) {
   return chosen;
 }
 
+Selection working_tasks(const Graph& graph, analysis::Phase phase) {
+  Selection chosen = working_tasks(graph);
+  std::erase_if(chosen, [&](TaskId id) { return graph.tasks[id].phase != phase; });
+  return chosen;
+}
+
+bool is_collective(const Graph& graph, const Task& task) {
+  return task.kind == Kind::kKernel && class_of_name(graph.names[task.name]).work == Work::kCommunication;
+}
+
 std::vector<TaskId> launches_of(const Graph& graph) {
   std::vector<TaskId> launches(graph.tasks.size(), kNoTask);
   for (const Dependency& dependency : graph.dependencies) {
@@ -159,6 +169,14 @@ Selection module_of(const Graph& graph, std::string_view name) {
 
 bool mentions(const std::string& text, std::string_view part) {
   return lower(text).find(lower(part)) != std::string::npos;
+}
+
+bool is_called(const Graph& graph, const Task& task, std::string_view part) {
+  bool found = mentions(graph.names[task.name], part);
+  for (std::uint32_t at = task.operation; at != 0 && !found; at = graph.operations[at].parent) {
+    found = mentions(graph.names[graph.operations[at].name], part);
+  }
+  return found;
 }
 
 }  // namespace ridgeline::step

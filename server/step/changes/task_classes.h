@@ -37,6 +37,9 @@ std::vector<TaskClass> classes_of(const Graph& graph);
 /// The tasks that do the work of operations: on devices, where there are any, else on hosts. In the order of their
 /// resources' tasks.
 Selection working_tasks(const Graph& graph);
+Selection working_tasks(const Graph& graph, analysis::Phase phase);
+
+bool is_collective(const Graph& graph, const Task& task);
 
 bool has_device(const Graph& graph);
 bool is_on_device(const Graph& graph, TaskId task);
@@ -50,5 +53,8 @@ bool is_inside(const std::string& module, std::string_view name);
 
 /// Whether the text has the other in it, whatever the case.
 bool mentions(const std::string& text, std::string_view part);
+
+/// Whether the task's name, or that of an operation that it is of, has the text in it, whatever the case.
+bool is_called(const Graph& graph, const Task& task, std::string_view part);
 
 }  // namespace ridgeline::step

@@ -77,6 +77,22 @@ Selection select_name(const Graph& graph, std::string_view part) {
   return select(graph, [&](const Task& task) { return chosen[task.name]; });
 }
 
+double total_ns(const Graph& graph, const Selection& tasks) {
+  double sum = 0;
+  for (const TaskId id : tasks) {
+    sum += static_cast<double>(graph.tasks[id].duration_ns);
+  }
+  return sum;
+}
+
+Task task_like(const Graph& graph, TaskId like, std::int64_t duration_ns, std::uint32_t name) {
+  Task task = graph.tasks[like];
+  task.duration_ns = duration_ns;
+  task.gap_ns = 0;
+  task.name = name;
+  return task;
+}
+
 Graph scaled(Graph graph, const Selection& tasks, double factor) {
   for (const TaskId id : tasks) {
     std::int64_t& duration = graph.tasks[id].duration_ns;

@@ -34,6 +34,11 @@ Selection select_module(const Graph& graph, std::string_view name);
 /// The tasks whose name contains the text.
 Selection select_name(const Graph& graph, std::string_view part);
 
+double total_ns(const Graph& graph, const Selection& tasks);
+
+/// A task to insert: of the same line, module and phase as another one, without its gap.
+Task task_like(const Graph& graph, TaskId like, std::int64_t duration_ns, std::uint32_t name);
+
 /// Multiplies durations, rounded to whole nanoseconds. The factor is finite and not negative.
 Graph scaled(Graph graph, const Selection& tasks, double factor);
 

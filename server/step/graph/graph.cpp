@@ -5,12 +5,22 @@
 namespace ridgeline::step {
 
 TaskId insert_after(Graph& graph, TaskId after, Task task) {
-  const auto id = static_cast<TaskId>(graph.tasks.size());
   task.resource = graph.tasks[after].resource;
   task.next = graph.tasks[after].next;
-  graph.tasks[after].next = id;
+  const TaskId id = graph.tasks[after].next = static_cast<TaskId>(graph.tasks.size());
   graph.tasks.push_back(task);
   return id;
+}
+
+TaskId add_task(Graph& graph, Task task) {
+  task.next = kNoTask;
+  graph.tasks.push_back(task);
+  return static_cast<TaskId>(graph.tasks.size() - 1);
+}
+
+std::uint16_t add_link(Graph& graph, const std::string& name) {
+  graph.resources.push_back({name, Resource::Type::kLink});
+  return static_cast<std::uint16_t>(graph.resources.size() - 1);
 }
 
 std::uint32_t name_index(Graph& graph, const std::string& name) {

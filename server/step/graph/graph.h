@@ -89,6 +89,12 @@ struct Graph {
 /// Appends a task behind `after` on its resource and in its order: what followed follows the new task.
 TaskId insert_after(Graph& graph, TaskId after, Task task);
 
+/// Appends a task that is in no order on its resource: it waits for its dependencies alone.
+TaskId add_task(Graph& graph, Task task);
+
+/// A new resource that runs one task at a time. There are at most 65,535.
+std::uint16_t add_link(Graph& graph, const std::string& name);
+
 /// Index of a name, which is appended when it is new. Linear in the names: for few.
 std::uint32_t name_index(Graph& graph, const std::string& name);
 
