@@ -12,7 +12,8 @@ template <typename Signature>
 class FunctionRef;
 
 /// Refers to something callable, for a parameter that is only called during the call. Neither owns nor copies it: do
-/// not store one, or keep one across a `co_await`; std::function is for that. As large as two pointers; never empty.
+/// not store one, or keep one across a `co_await`; a callback that is kept is for that. As large as two pointers; never
+/// empty.
 template <typename R, typename... Arguments>
 class FunctionRef<R(Arguments...)> {
  public:

@@ -4,7 +4,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -12,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/callback.h"
 #include "base/result.h"
 #include "cli/links.h"
 #include "cli/token_file.h"
@@ -41,7 +41,7 @@ class Daemon final : private LinkServer {
   /// Ends all sessions and listens no more: the loop runs out of work within a second.
   void stop(std::string_view reason);
   /// Called once it is stopped, so that nothing else keeps the loop at work.
-  void on_stop(std::function<void()> action) { on_stop_ = std::move(action); }
+  void on_stop(base::Callback action) { on_stop_ = std::move(action); }
   /// The exit code that LSP prescribes, where the daemon served one client; else 0.
   int exit_code() const { return exit_code_; }
 
@@ -49,7 +49,7 @@ class Daemon final : private LinkServer {
   base::Result<void> start_pipe();
   base::Result<void> start_port();
   base::Result<void> watch_client();
-  lsp::ListenerHandlers handlers(std::function<void(std::shared_ptr<lsp::Transport>)> on_connection);
+  lsp::ListenerHandlers handlers(lsp::ConnectionHandler on_connection);
   void ask_for_token(std::shared_ptr<lsp::Transport> connection);
   /// By the first message: serves a client that speaks LSP, or gives the connection to the session of its link.
   void greet(const std::shared_ptr<lsp::Transport>& connection);
@@ -72,7 +72,7 @@ class Daemon final : private LinkServer {
   bool only_one_ = false;
   bool stopped_ = false;
   int exit_code_ = 0;
-  std::function<void()> on_stop_;
+  base::Callback on_stop_;
 };
 
 }  // namespace ridgeline::cli

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +10,7 @@
 #include "app/experiment_runner.h"
 #include "app/profiling/profile_entry.h"
 #include "app/profiling/request.h"
+#include "base/callback.h"
 #include "base/function_ref.h"
 #include "base/result.h"
 #include "cli/exit_codes.h"
@@ -59,7 +59,7 @@ class EntryRuns final : public app::EntryRunner, public app::ExperimentRunner {
   base::Task<app::ExperimentOutcome> run(protocol::Experiment experiment) override;
   void show(const protocol::Progress& step, const protocol::Progress& timed) override { line_->show(step, timed); }
   void warn(const std::string& text) override;
-  base::Task<void> off_loop(std::function<void()> work) override;
+  base::Task<void> off_loop(base::Callback work) override;
   std::string cache() const override { return target_.cache; }
 
  private:

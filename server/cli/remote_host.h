@@ -2,7 +2,6 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,7 +30,7 @@ class RemoteProcess {
   /// `on_end`: the exit status of ssh, which is that of the command, or 255 when ssh failed; then error_output() says
   /// why.
   RemoteProcess(boost::asio::io_context& loop, worker::Reaper& reaper, const RemoteOptions& options,
-                const std::string& command, std::function<void(int status)> on_end);
+                const std::string& command, worker::ExitHandler on_end);
   ~RemoteProcess();
   RemoteProcess(const RemoteProcess&) = delete;
   RemoteProcess& operator=(const RemoteProcess&) = delete;

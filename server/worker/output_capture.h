@@ -5,7 +5,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>

@@ -188,7 +188,7 @@ def test_what_was_measured_of_the_network_tells_the_latency(recorded: tuple[Path
     assert answer["complete"] and answer["predicted"][0]["stepMs"]["low"] <= answer["replayedMs"]
     changed = ridgeline("job", "show", recorded[1], "--network", network, "--change", "bandwidth:2", "--format", "json")
     # A broadcast among the recorded steps has one size.
-    assert all("at once: broadcast" in note for note in json.loads(changed.stdout)["predicted"][0]["notes"])
+    assert all("at the same time: broadcast" in note for note in json.loads(changed.stdout)["predicted"][0]["notes"])
     network.write_text(network_text(4, **ALL_REDUCE))
     done = ridgeline("job", "optimize", recorded[1], "--network", network)
     assert done.returncode == 2 and "has all-reduces of 4 ranks, and the job has 2" in done.stderr

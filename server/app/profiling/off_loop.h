@@ -2,12 +2,12 @@
 #pragma once
 
 #include <exception>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "app/profiling/profile_run.h"
+#include "base/callback.h"
 #include "base/result.h"
 #include "base/task.h"
 
@@ -22,7 +22,7 @@ class OffLoop {
   virtual ~OffLoop() = default;
 
   /// Calls `work`: a command here and now, a server on another thread. It owns what it uses: it may outlive the task.
-  virtual base::Task<void> off_loop(std::function<void()> work) = 0;
+  virtual base::Task<void> off_loop(base::Callback work) = 0;
 };
 
 /// What `work` returns, called off the loop. What it throws is a failure: a daemon that ends loses everyone's profiles.

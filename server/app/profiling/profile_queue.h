@@ -29,8 +29,8 @@ struct JobEvents {
   /// Asked once, when its turn has come: whether its code may run. If not, the job fails as "not-trusted" and nothing
   /// is started.
   std::function<base::Task<bool>()> may_run;
-  std::function<void(const protocol::Progress&)> progress;
-  std::function<void(std::string_view)> output{};  ///< of a script: what it writes, as it comes
+  protocol::ProgressHandler progress;
+  protocol::OutputHandler output{};  ///< of a script: what it writes, as it comes
 };
 
 /// Lives on the loop; the analysis runs on the pool. A request for an entry that waits or runs replaces it: the latest

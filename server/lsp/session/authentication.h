@@ -3,7 +3,6 @@
 
 #include <boost/asio/io_context.hpp>
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>

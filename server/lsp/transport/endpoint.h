@@ -4,7 +4,6 @@
 #include <sys/types.h>
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>

@@ -13,7 +13,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
