@@ -16,9 +16,9 @@ namespace ridgeline::protocol {
 /// What ends a training step.
 struct StepBoundary {
   StepEnd end = StepEnd::kOptimizer;
-  bool requested = false;       ///< by the user; else found
+  bool requested = false;       ///< whether the user named it; otherwise it was detected
   std::vector<int> optimizers;  ///< that step in turn in one training step, from 1; empty: unknown
-  std::string file;             ///< absolute, of a line; else empty
+  std::string file;             ///< absolute path where the boundary is a line; else empty
   int line = 0;                 ///< of that file, from 1; else 0
 };
 
@@ -26,12 +26,12 @@ struct StepBoundary {
 struct ScriptPhase {
   std::string name;
   std::uint64_t count = 0;
-  double ns = 0;  ///< all together
+  double ns = 0;  ///< of all its occurrences together
 };
 
 struct LoadedBatches {
   std::uint64_t batches = 0;
-  double ns = 0;  ///< to load them: of workers, else of the training process
+  double ns = 0;  ///< spent loading them, by workers or by the training process
 };
 
 /// The data loaders of training. The first members are sums over the timed steps.
@@ -41,19 +41,20 @@ struct LoaderUse {
   double wait_ns = 0;  ///< in which the training process waited for batches, or loaded them itself
   std::uint64_t batches = 0;
   int workers = 0;  ///< of the loader that gave the last batch
-  /// What the workers loaded while steps were timed, the left out ones included; no time where they are not followed.
+  /// Batches that workers loaded while steps were timed, including steps that were left out; `ns` is 0 where the
+  /// workers are not observed.
   LoadedBatches by_workers;
-  double worker_wall_ns = 0;   ///< how long that was; 0 where the workers are not followed
-  int threads = 0;             ///< that the step itself uses
-  int processors = 0;          ///< that the process may use
-  LoadedBatches first_pass;    ///< over the data of each loader
-  LoadedBatches later_passes;  ///< likewise
+  double worker_wall_ns = 0;   ///< the wall time of that; 0 where the workers are not observed
+  int threads = 0;             ///< threads that the step itself uses
+  int processors = 0;          ///< processors that the process may use
+  LoadedBatches first_pass;    ///< batches of the first pass over the data of each loader
+  LoadedBatches later_passes;  ///< batches of all other passes
 };
 
-/// How many samples the steps train, of all that were seen.
+/// Samples per training step, over all steps that were seen.
 struct StepSamples {
   int batch_size = 0;       ///< of most steps, else their mean; 0: unknown
-  std::uint64_t steps = 0;  ///< that were seen; 0: nothing is known
+  std::uint64_t steps = 0;  ///< steps that were seen; 0: nothing is known
   double mean = 0;
   int least = 0;
   int most = 0;
@@ -66,7 +67,7 @@ struct WholeTime {
   double ns = 0;
   double samples = 0;              ///< 0: unknown
   double usual_ns = 0;             ///< of the steps that contain nothing else
-  double usual_samples = 0;        ///< likewise
+  double usual_samples = 0;        ///< of the same steps
   bool is_whole = false;           ///< what lies between steps was seen often enough, or there is nothing
   std::vector<ScriptPhase> parts;  ///< of `ns`: what is no part of a step
 };
@@ -76,12 +77,12 @@ struct LeftOutSteps {
   std::string reason;
   std::uint64_t count = 0;
   double ns = 0;
-  std::uint64_t peak_bytes = 0;  ///< of them, as far as their memory was observed; 0: it was not
+  std::uint64_t peak_bytes = 0;  ///< the largest peak of those whose memory was observed; 0: of none
 };
 
 /// The step with most memory of those whose memory was observed: before the recording, and left out of it.
 struct LargestStep {
-  std::uint64_t steps = 0;  ///< that were observed
+  std::uint64_t steps = 0;  ///< steps whose memory was observed
   std::uint64_t bytes = 0;
   int samples = 0;     ///< 0: unknown
   std::string reason;  ///< why it was left out; empty: it was not

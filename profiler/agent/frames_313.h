@@ -1,4 +1,5 @@
-// CPython 3.13: as 3.12, without the C stack's list of frames, and the instruction is the one that runs.
+// CPython 3.13: the layout of 3.12, but there is no _PyCFrame list, and instr_ptr points at the instruction that runs,
+// not at the one before.
 // Source: Include/internal/pycore_frame.h and Python/bytecodes.c of CPython 3.13.
 #pragma once
 

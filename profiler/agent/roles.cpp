@@ -29,7 +29,7 @@ std::vector<const void*>& input_blocks() {
   static auto* list = new std::vector<const void*>;
   return *list;
 }
-/// Inputs that may get gradients. Not held: a step may be the last to use them.
+/// Inputs that may get gradients. Weak references, so that they live no longer than without us.
 std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>>& differentiated_inputs() {
   static auto* list = new std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>>;
   return *list;
@@ -52,7 +52,7 @@ bool is_wrapper(const at::Tensor& tensor) {
   return tensor.defined() && tensor.unsafeGetTensorImpl()->is_python_dispatch();
 }
 
-/// Whether one of the tracked tensors is one.
+/// Whether one of the tracked tensors is such a wrapper.
 std::atomic<bool> has_wrappers{false};
 
 /// The block behind a dense tensor of the CPU or of a CUDA device, which share one address space; else null.
@@ -70,8 +70,8 @@ void add_role(std::uint64_t time, const void* address, recording::Role kind, std
   }
 }
 
-/// The tensor with this process's part of torch's DTensor, which has no memory itself; any other tensor itself. Needs
-/// the GIL for a DTensor. It is an attribute in a slot: no Python code runs.
+/// The local shard of a DTensor, which has no memory of its own; any other tensor unchanged. Needs the GIL for a
+/// DTensor. The shard is an attribute in a slot: no Python code runs.
 at::Tensor with_memory(const at::Tensor& tensor) {
   if (!is_wrapper(tensor)) {
     return tensor;

@@ -1,4 +1,4 @@
-// Where a file that trains when it is run begins to.
+// Finds the statement at which a training script starts to train.
 #pragma once
 
 #include <optional>

@@ -63,10 +63,9 @@ class WarmParent {
   /// Asks it to fork a process for run number `run`, with these descriptors as its channel and its output. Started
   /// follows, then Exited. False when the interpreter is gone. Call only when it is warm.
   bool fork(int run, protocol::RunSpec spec, const Descriptor& channel, const Descriptor& output);
-  /// The run was given up before its process was seen to end. Until Exited is reported of it, the parent owes an
-  /// answer.
+  /// The run was abandoned before its process was seen to end: the parent owes an answer until it reports Exited.
   void give_up(int run) { unanswered_run_ = run; }
-  /// Whether it may itself be stopped, because it has not reported the end of a run that was given up.
+  /// Whether the end of an abandoned run has not been reported yet: the parent may itself hang.
   bool owes_answer() const { return unanswered_run_.has_value(); }
   /// Lets it end by itself, and first whatever the runs left behind. Waits for that; at most 12 s.
   void close();

@@ -43,7 +43,7 @@ class ForwardOps {
   }
 
  private:
-  /// Sequence numbers are dense; a jump this large is damage, and is not given memory.
+  /// Sequence numbers are dense: a gap this large means damaged data, which is ignored.
   static constexpr std::int64_t kMaxSpan = std::int64_t{1} << 26;
   struct PerThread {
     std::int64_t first = 0;
@@ -195,7 +195,8 @@ class Attributor {
   Scope scope_of(std::uint32_t op) const { return static_cast<Scope>(recording_.op_scope()[op]); }
 
   /// Notes which op made the autograd node of a sequence number. An op carries the number of the node it may make. A
-  /// differentiable part of TorchScript makes its node before its ops run, which make none: they carry the next one.
+  /// differentiable part of TorchScript makes its node before its ops run; these make no node, and carry the number of
+  /// the next node.
   void note_sequence(std::uint32_t op) {
     const std::uint32_t parent = recording_.op_parent()[op];
     const std::uint32_t part = parent == kNone ? kNone : script_part_[parent];

@@ -88,7 +88,7 @@ TreeNode CallTree::extend(TreeNode base, std::uint32_t recorded, std::uint32_t o
 
 TreeNode CallTree::rejoin(TreeNode base, std::uint32_t recorded, std::uint32_t outer) {
   const TreeNode call = outermost_checkpoint(base);
-  // The recomputation begins at the first frame from the engine on that recomputes.
+  // The outermost recomputing frame below the autograd engine.
   std::uint32_t entry = recorded;
   while (entry != 0 && nodes_[nodes_[of_stack_[entry]].parent].recomputation) {
     entry = recording_->node_parent()[entry];

@@ -1,5 +1,5 @@
-// Programs for a product with one column: dot products along the depth, as a register block of C would be one element
-// wide and its vectors empty.
+// Kernels for matrix-vector products (N = 1). They vectorize along K, since a register tile of C would be one column
+// wide.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace ridgeline::operations {
 
-/// All programs of a shape with one column, with their predicted times. Of their plans, `register_columns` counts
-/// elements of the depth, whole vectors; nothing is packed, and there is one block.
+/// All programs of a shape with one column, with their predicted times. In these plans `register_columns` is how many
+/// elements of K are unrolled, a multiple of the vector width; operands are not packed, and there is a single block.
 std::vector<MatmulPlan> matrix_vector_plans(const MatmulShape& shape, const CoreRates& rates, int threads);
 
 /// What follows the constants of matmul_source() in such a program: `run`.

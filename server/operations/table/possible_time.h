@@ -1,4 +1,4 @@
-// Whether times that others measured can be: against the data sheet of the device.
+// Checks imported times against the data sheet of the device.
 #pragma once
 
 #include <string>
@@ -13,7 +13,8 @@ namespace ridgeline::operations {
 /// The data sheet of a GPU by the name that a driver reports; null where there is none.
 const Device* gpu_sheet(const std::string& name);
 
-/// Wrong units show: a table in milliseconds that is read as microseconds is faster than the device.
+/// Finds mistakes in units: times in milliseconds that are read as microseconds are shorter than the device allows.
+/// Give check() every row first, then call check_all().
 class PossibleTimes {
  public:
   /// An error where no run of the operation on the device takes so little.

@@ -17,14 +17,14 @@ namespace ridgeline::step {
 struct Schedule {
   std::vector<std::int64_t> start;
   std::vector<std::int64_t> end;
-  /// What a task's start waited for last: the task whose end (with lag or gap), or whose leaving of the resource,
-  /// allowed it. kNoTask: it started at 0.
+  /// The task that determined each task's start: its predecessor that ended last (with lag or gap), or the task before
+  /// it on its resource. kNoTask: it started at 0.
   std::vector<TaskId> cause;
   std::vector<TaskId> order;  ///< all tasks as they started; each after what it waited for
   std::int64_t total_ns = 0;  ///< the end of the iteration: of Graph::end, or of the last task without one
 };
 
-/// Fails when tasks wait for each other in a circle, and when an index or a time of the graph is out of range.
+/// Fails when the graph has a cycle, and when an index or a time of the graph is out of range.
 /// Time is linear in tasks and dependencies, but for the queues of resources with several tasks ready at once.
 base::Result<Schedule> simulate(const Graph& graph);
 
