@@ -12,8 +12,6 @@ CHUNK = 1 << 20
 MESSAGE, BYTES = 1, 2
 
 Event = tuple[str, int, bytes]
-
-
 Places = dict[str, str]  # folders of a recorded run, and the ones in their place
 
 

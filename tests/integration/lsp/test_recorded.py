@@ -7,8 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from .editor import Editor
 from .project import SETTINGS, cache, copy_of_mlp
 from .wire import Daemon, Wire
@@ -27,9 +25,8 @@ def everything_about(editor: Editor, entry: Path) -> dict[str, Any]:
 
 
 def test_a_replayed_run_says_what_the_recorded_one_said(
-    tmp_path: Path, stdio: Callable[..., tuple[Daemon, Wire]], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, stdio: Callable[..., tuple[Daemon, Wire]]
 ) -> None:
-    monkeypatch.setenv("RIDGELINE_RECORDED_RUNS", str(tmp_path / "runs"))
     said = []
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
