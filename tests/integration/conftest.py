@@ -24,6 +24,8 @@ from referencing import Registry, Resource
 ROOT = Path(__file__).resolve().parents[2]
 BINARY = Path(os.environ.get("RIDGELINE_BINARY", ROOT / "build" / "bin" / "ridgeline"))
 ENTRIES = ROOT / "tests" / "data" / "entries"
+# Where it can, in a process that is forked from one that has torch imported: tests/forkserver.
+PYTHON = os.environ.get("RIDGELINE_FORKED_PYTHON", sys.executable)
 sys.path.append(str(ROOT / "tests" / "remote"))  # another machine, for who asks for one
 from processes import processes_with  # noqa: E402
 
@@ -64,7 +66,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Before tests begin in several processes: one of them builds the agent, not each."""
     if session.config.getoption("numprocesses", None):
-        ridgeline("doctor", "--python", sys.executable)
+        ridgeline("doctor", "--python", PYTHON)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -97,7 +99,7 @@ def ridgeline(*arguments: str | Path, timeout: float = 900, **environment: str) 
 
 def profile(entry: Path, *arguments: str, **environment: str) -> dict[str, Any]:
     """The JSON report of an entry point; fails the test with the daemon's own words when there is none."""
-    done = ridgeline("profile", entry, "--python", sys.executable, "--format", "json", *arguments, **environment)
+    done = ridgeline("profile", entry, "--python", PYTHON, "--format", "json", *arguments, **environment)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -202,5 +204,5 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The agent of this interpreter, in the cache: built, unless it is there, for an entry that names its file."""
     entry = tmp_path_factory.mktemp("agent") / "entry.py"
     entry.write_text(AGENT_PATH_ENTRY)
-    ridgeline("profile", entry, "--python", sys.executable)
+    ridgeline("profile", entry, "--python", PYTHON)
     return Path(entry.with_name("agent").read_text())

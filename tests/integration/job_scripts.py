@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from conftest import ATTEMPTS, ridgeline
+from conftest import ATTEMPTS, PYTHON, ridgeline
 from job_file import records
 from training_scripts import SINGLE
 
@@ -158,7 +158,7 @@ while True:
 def run_job(
     script: Path, steps: int, *options: str, ranks: int = 2, budget: float = 0.5, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    options = ("--python", sys.executable, "--seconds", str(budget), *options)
+    options = ("--python", PYTHON, "--seconds", str(budget), *options)
     return run_ranks(*options, "--", *command(script, steps, ranks), **environment)
 
 

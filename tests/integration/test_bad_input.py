@@ -27,7 +27,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "profiler" / "runner"))
 
 from bad_entries import EXIT_CODES, Bad, content, entry, write
-from conftest import ROOT, assert_all_gone, ridgeline
+from conftest import PYTHON, ROOT, assert_all_gone, ridgeline
 from ridgeline_runner.common.channel import Channel
 
 AT_ONCE = 2  # and other tests in the other process
@@ -552,7 +552,7 @@ def profile_bad(bad: Bad, folder: Path) -> Outcome:
     # `profile` runs a file without any provider as a script.
     command = ("predict", "--batch-size", "8") if bad.kind == "provider-missing" else ("profile",)
     done = ridgeline(
-        *(*command, folder / "entry.py", "--python", sys.executable, "--format", "json", "--seconds", "0.1"),
+        *(*command, folder / "entry.py", "--python", PYTHON, "--format", "json", "--seconds", "0.1"),
         *bad.options,
         MARK=mark,
     )

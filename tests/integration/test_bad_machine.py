@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from bad_entries import EXIT_CODES, Bad, content, entry, write
-from conftest import BINARY, ENTRIES, ROOT, ridgeline
+from conftest import BINARY, ENTRIES, PYTHON, ROOT, ridgeline
 
 GOOD = Bad(entry(), "")
 
@@ -45,7 +45,7 @@ def test_an_entry_that_does_not_exist() -> None:
 
 def test_an_entry_that_is_no_python(good: Path) -> None:
     other = good.rename(good.with_suffix(".txt"))
-    refused("entry-unreadable", "is not a Python file", command=("profile", str(other), "--python", sys.executable))
+    refused("entry-unreadable", "is not a Python file", command=("profile", str(other), "--python", PYTHON))
 
 
 def test_an_entry_that_cannot_be_read(good: Path) -> None:
@@ -79,7 +79,7 @@ def test_relative_paths(good: Path, agent: Path) -> None:
     (good.parent / "python").symlink_to(sys.executable)
     report = good.parent.parent / "report.json"
     done = subprocess.run(
-        [BINARY, "profile", "../project/entry.py", "--python", sys.executable, "--project-root", ".", "--format"]
+        [BINARY, "profile", "../project/entry.py", "--python", PYTHON, "--project-root", ".", "--format"]
         + ["json", "--seconds", "0.1", "--output", "../report.json"],
         cwd=good.parent,
         capture_output=True,
@@ -113,7 +113,7 @@ def test_an_interpreter_without_torch(good: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", ["raise RuntimeError('broken on purpose')", "raise SystemExit('broken on purpose')"])
 def test_a_torch_that_does_not_import(words: str, good: Path, tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text(words + "\n")
-    command = ("profile", str(good), "--python", sys.executable)
+    command = ("profile", str(good), "--python", PYTHON)
     refused("no-torch", "broken on purpose", command=command, PYTHONPATH=str(tmp_path))
 
 
@@ -128,13 +128,13 @@ def compiler(folder: Path, script: str) -> str:
 
 def test_no_compiler(good: Path, tmp_path: Path) -> None:
     cache = str(tmp_path / "cache")
-    command = ("profile", str(good), "--python", sys.executable)
+    command = ("profile", str(good), "--python", PYTHON)
     refused("no-compiler", "g++", "CXX", command=command, RIDGELINE_CACHE=cache, PATH=str(tmp_path), CXX="")
 
 
 def test_a_compiler_that_fails(good: Path, tmp_path: Path) -> None:
     program = compiler(tmp_path, "echo 'error: on purpose' >&2; exit 1")
-    command = ("profile", str(good), "--python", sys.executable)
+    command = ("profile", str(good), "--python", PYTHON)
     refused(
         "agent-build-failed", "error: on purpose", command=command, RIDGELINE_CACHE=str(tmp_path / "c"), CXX=program
     )
@@ -143,7 +143,7 @@ def test_a_compiler_that_fails(good: Path, tmp_path: Path) -> None:
 
 def test_an_agent_that_is_none_is_built_anew(good: Path, tmp_path: Path, agent: Path) -> None:
     cache = str(tmp_path / "cache")
-    command = ("profile", str(good), "--python", sys.executable, "--seconds", "0.1")
+    command = ("profile", str(good), "--python", PYTHON, "--seconds", "0.1")
     program = compiler(tmp_path, 'echo "no library" > "$output"')
     refused("agent-refused", "rebuilt next time", command=command, RIDGELINE_CACHE=cache, CXX=program)
     program = compiler(tmp_path, f'cp {agent} "$output"')
@@ -187,7 +187,7 @@ def test_an_entry_that_deletes_its_folder(tmp_path: Path, agent: Path) -> None:
     del agent
     folder = tmp_path / "project"
     write(Bad(entry(provide="import shutil\nshutil.rmtree(os.path.dirname(__file__))"), ""), folder)
-    done = ridgeline("profile", folder / "entry.py", "--python", sys.executable, "--seconds", "0.1")
+    done = ridgeline("profile", folder / "entry.py", "--python", PYTHON, "--seconds", "0.1")
     assert done.returncode == 0, done.stderr
     assert "entry.py:" in done.stdout
 
@@ -196,7 +196,7 @@ def test_two_first_profiles_of_one_entry_at_once(good: Path, tmp_path: Path, age
     """Both build the agent, in one cache: neither disturbs the other."""
     program = compiler(tmp_path, f'sleep 0.2; cp {agent} "$output"')
     environment = {"RIDGELINE_CACHE": str(tmp_path / "cache"), "CXX": program}
-    arguments = ("profile", good, "--python", sys.executable, "--seconds", "0.1", "--format", "json")
+    arguments = ("profile", good, "--python", PYTHON, "--seconds", "0.1", "--format", "json")
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         both = [pool.submit(ridgeline, *arguments, **environment) for _ in range(2)]
     for one in both:
@@ -231,6 +231,6 @@ def test_a_torch_that_cannot_be_used_is_said_plainly(version: str, kind: str, wo
     (torch / "__init__.py").write_text(f"__version__ = {version!r}\ndef compiled_with_cxx11_abi(): return True\n")
     entry = ENTRIES / "layers" / "entry.py"
     cache, modules = str(tmp_path / "cache"), str(tmp_path / "modules")
-    done = ridgeline("profile", entry, "--python", sys.executable, RIDGELINE_CACHE=cache, PYTHONPATH=modules)
+    done = ridgeline("profile", entry, "--python", PYTHON, RIDGELINE_CACHE=cache, PYTHONPATH=modules)
     assert done.returncode == 3
     assert f"[{kind}]" in done.stderr and words in done.stderr and "2.4 to 2.15" in done.stderr

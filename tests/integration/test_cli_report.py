@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, ridgeline
+from conftest import PYTHON, ROOT, ridgeline
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +19,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "profile",
         project / "entry.py",
         "--python",
-        sys.executable,
+        PYTHON,
         "--seconds",
         "1",
         "--format",

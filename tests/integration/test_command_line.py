@@ -7,12 +7,11 @@ import os
 import pty
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import option_pages
 import pytest
-from conftest import BINARY, ROOT, ridgeline
+from conftest import BINARY, PYTHON, ROOT, ridgeline
 
 ENTRY = ROOT / "examples" / "mlp" / "entry.py"
 
@@ -114,7 +113,7 @@ def test_a_report_that_cannot_be_written_is_kept_elsewhere(tmp_path: Path) -> No
         "--batch-sizes",
         "2,4",
         "--python",
-        sys.executable,
+        PYTHON,
     )
     assert done.returncode == 3
     assert "No such file or directory" in done.stderr and done.stdout == ""
@@ -181,7 +180,7 @@ def test_the_place_of_the_file_among_the_options_does_not_matter(words: tuple[st
 def test_a_script_is_told_from_an_entry_point(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("import sys\nprint(sys.argv[1:])\n")
-    done = ridgeline("profile", "--python", sys.executable, script, "--stop", "--help")
+    done = ridgeline("profile", "--python", PYTHON, script, "--stop", "--help")
     assert (done.returncode, done.stdout) == (0, "['--stop', '--help']\n"), "what follows a script is its own"
     assert "it is run as it is" in done.stderr
     refused = ridgeline("profile", "--check-sizes", "8", script)

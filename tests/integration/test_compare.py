@@ -6,19 +6,18 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import BINARY, ROOT, ridgeline
+from conftest import BINARY, PYTHON, ROOT, ridgeline
 from jsonschema import Draft202012Validator
 from training_scripts import TRAIN, report_of, write
 
 EXAMPLE = ROOT / "examples" / "mlp" / "entry.py"
-QUICK = ("--python", sys.executable, "--seconds", "0.5")
+QUICK = ("--python", PYTHON, "--seconds", "0.5")
 
 
 def git(folder: Path, *arguments: str) -> str:

@@ -14,14 +14,13 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, eventually, profile
+from conftest import PYTHON, ROOT, eventually, profile
 
 BATCH_SIZES = {"mlp": 64, "lstm_accumulate": 4, "checkpointed": 1, "resnet50": 1}
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
@@ -77,7 +76,7 @@ class Example:
         """Its report, and what the instruments saw. At once: counts and bytes do not depend on what else runs."""
         script = Path(__file__).with_name("observe_step.py")
         with subprocess.Popen(
-            [sys.executable, script, self.folder / "entry.py", self.batch_size, "calls", "tensors", "resident"],
+            [PYTHON, script, self.folder / "entry.py", self.batch_size, "calls", "tensors", "resident"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import ENTRIES, ROOT, line_cost, profile, ridgeline
+from conftest import ENTRIES, PYTHON, ROOT, line_cost, profile, ridgeline
 
 sys.path.insert(0, str(ROOT / "profiler" / "runner"))
 
@@ -64,7 +64,7 @@ def test_a_failure_of_code_for_cuda_names_the_option(tmp_path: Path) -> None:
     entry = tmp_path / "entry.py"
     entry.write_text("import torch\n\n\ndef model_provider():\n    return torch.nn.Linear(2, 2).cuda()\n")
     entry.write_text(entry.read_text() + "def input_provider(batch_size=2): ...\ndef iteration_provider(model): ...\n")
-    done = ridgeline("profile", entry, "--python", sys.executable)
+    done = ridgeline("profile", entry, "--python", PYTHON)
     assert done.returncode == 1
     said = [line for line in done.stderr.splitlines() if "error:" in line]
     assert len(said) == 1 and said[0].startswith("entry.py:5: error: AssertionError: Torch not compiled with CUDA")

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import LINEAR_ENTRY, profile, ridgeline
+from conftest import LINEAR_ENTRY, PYTHON, profile, ridgeline
 from training_scripts import SINGLE, TRAIN, number_of, write
 
 
@@ -54,7 +53,7 @@ def test_of_an_entry_point(cache: dict[str, str], tmp_path: Path) -> None:
     report = profile(entry, "--batch-sizes", "16", "--seconds", "0.2", **cache)
     assert_bounded(report["work"])
     entry.write_text(LINEAR_ENTRY + "\n")
-    options = ("--python", sys.executable, "--batch-sizes", "16", "--seconds", "0.2")
+    options = ("--python", PYTHON, "--batch-sizes", "16", "--seconds", "0.2")
     done = ridgeline("profile", entry, *options, **cache)
     shown = " ".join(done.stdout.split())
     assert "They attain " in shown and " of the roofline, " in shown
@@ -64,7 +63,7 @@ def test_of_a_script(cache: dict[str, str], tmp_path: Path) -> None:
     script = write(tmp_path, TRAIN)
     file = tmp_path / "report.json"
     options = ("--stop", "--steps", "3", "--seconds", "0.2", "--format", "json", "--output", file)
-    done = ridgeline("profile", "--python", sys.executable, *options, script, "100000", **cache)
+    done = ridgeline("profile", "--python", PYTHON, *options, script, "100000", **cache)
     assert done.returncode == 0, done.stderr
     work = json.loads(file.read_text())["work"]
     assert_bounded(work)

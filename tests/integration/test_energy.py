@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from conftest import PYTHON
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "profiler/runner"))
@@ -258,7 +259,7 @@ def test_a_report_has_the_energy_of_the_step(running_meter: Path, tmp_path: Path
     report_file = tmp_path / "report.json"
     entry = ROOT / "examples/mlp/entry.py"
     subprocess.run(
-        [os.environ["RIDGELINE_BINARY"], "profile", entry, "--python", sys.executable, "--seconds", "2"]
+        [os.environ["RIDGELINE_BINARY"], "profile", entry, "--python", PYTHON, "--seconds", "2"]
         + ["--batch-sizes", "16", "--co2", "400", "--format", "json", "--output", report_file],
         env={**os.environ, "RIDGELINE_POWERCAP": str(running_meter)},
         check=True,
@@ -279,7 +280,7 @@ def test_a_script_and_the_projects_factor(running_meter: Path, tmp_path: Path) -
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)
     subprocess.run(
-        [os.environ["RIDGELINE_BINARY"], "profile", "--python", sys.executable, "--stop", "--seconds", "1"]
+        [os.environ["RIDGELINE_BINARY"], "profile", "--python", PYTHON, "--stop", "--seconds", "1"]
         + ["--format", "json", "--output", tmp_path / "report.json", script],
         env={**os.environ, "RIDGELINE_POWERCAP": str(running_meter)},
         check=True,

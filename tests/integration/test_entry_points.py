@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from conftest import profile, ridgeline
+from conftest import PYTHON, profile, ridgeline
 
 PROJECT = {"pyproject.toml": ""}
 
@@ -247,6 +246,6 @@ def test_mistakes_say_what_to_do(mistake: str, tmp_path: Path) -> None:
     source, words = MISTAKES[mistake]
     entry = tmp_path / "entry.py"
     entry.write_text(source)
-    done = ridgeline("profile", entry, "--python", sys.executable)
+    done = ridgeline("profile", entry, "--python", PYTHON)
     assert done.returncode == 1
     assert words in done.stderr

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import defaultdict
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, ridgeline
+from conftest import PYTHON, ROOT, ridgeline
 from gpu_trace import GpuTrace
 from jsonschema import Draft7Validator
 
@@ -97,7 +96,7 @@ def test_a_profile_in_perfetto_has_its_memory(tmp_path: Path, example_report: An
         "profile",
         entry,
         "--python",
-        sys.executable,
+        PYTHON,
         "--seconds",
         "0.5",
         "--format",

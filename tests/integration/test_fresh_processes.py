@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, profile, ridgeline
+from conftest import PYTHON, ROOT, profile, ridgeline
 
 # Blocks of 36 MiB at the chosen batch size: the C library never keeps such a block.
 LARGE = """\
@@ -141,7 +141,7 @@ def test_a_step_that_keeps_its_memory_is_timed_where_it_was_recorded(tmp_path: P
 def test_a_change_is_tried_in_processes_that_run_one_of_both_steps(tmp_path: Path) -> None:
     entry = entry_in(tmp_path)
     changes = ("--change", "batch-size:2", "--try", "--seconds", "1")
-    done = ridgeline("what-if", entry, *changes, "--format", "json", "--python", sys.executable)
+    done = ridgeline("what-if", entry, *changes, "--format", "json", "--python", PYTHON)
     row = json.loads(done.stdout)["changes"][0]
     assert row["change"] == ["batch-size:2"] and row["tried"]["speedUp"]["value"] > 0
     timed = [sizes for sizes in sizes_by_process(tmp_path).values() if len(set(sizes)) == 1]

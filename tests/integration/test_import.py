@@ -6,12 +6,11 @@ import gzip
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import BINARY, ROOT, ridgeline
+from conftest import BINARY, PYTHON, ROOT, ridgeline
 from gpu_trace import GpuTrace
 from jsonschema import Draft202012Validator
 
@@ -51,9 +50,7 @@ def assert_closes(report: dict[str, Any]) -> None:
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     folder = tmp_path_factory.mktemp("trace")
     trace, figures = folder / "cpu.json", folder / "figures.json"
-    subprocess.run(
-        [sys.executable, HERE / "make_trace.py", trace, figures], check=True, capture_output=True, timeout=300
-    )
+    subprocess.run([PYTHON, HERE / "make_trace.py", trace, figures], check=True, capture_output=True, timeout=300)
     return trace, json.loads(figures.read_text("utf-8"))
 
 
@@ -286,7 +283,7 @@ def test_a_small_file_cannot_take_all_memory(tmp_path, head, unit, words):
     path = tmp_path / "bomb.json.gz"
     member = gzip.compress(unit * (6_000_000 // len(unit)), mtime=0)
     path.write_bytes(gzip.compress(head, mtime=0) + member * 200)
-    done = subprocess.run([sys.executable, "-c", PEAK, BINARY, "report", path], capture_output=True, text=True)
+    done = subprocess.run([PYTHON, "-c", PEAK, BINARY, "report", path], capture_output=True, text=True)
     assert done.returncode == 1, done.stderr
     assert words in done.stderr
     assert "record the trace again" in done.stderr

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, profile, ridgeline
+from conftest import PYTHON, ROOT, profile, ridgeline
 
 SCRIPTS = ROOT / "tests" / "data" / "entry_points"
 
@@ -165,7 +165,7 @@ def test_what_is_written_trains_on_as_many_samples_as_the_script(tmp_path: Path)
     rest = without_data[without_data.index("class VAE") :].split("def train")[0]
     (tmp_path / "model.py").write_text("\n".join(kept) + "\n" + rest)
     done = subprocess.run(
-        [sys.executable, "-c", RUN_ENTRIES], cwd=tmp_path, input=" ".join(sizes), capture_output=True, text=True
+        [PYTHON, "-c", RUN_ENTRIES], cwd=tmp_path, input=" ".join(sizes), capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     for name, (size, seen, twice, changed) in json.loads(done.stdout).items():
@@ -174,10 +174,10 @@ def test_what_is_written_trains_on_as_many_samples_as_the_script(tmp_path: Path)
 
 def test_what_is_written_can_be_tried(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text((SCRIPTS / "nested_functions.py").read_text())
-    done = ridgeline("init", tmp_path / "train.py", "--try", "--python", sys.executable)
+    done = ridgeline("init", tmp_path / "train.py", "--try", "--python", PYTHON)
     assert done.returncode == 0 and "tried: an iteration with batch size 40 takes" in done.stderr, done.stderr
     (tmp_path / "broken.py").write_text((SCRIPTS / "slices.py").read_text().replace("Linear(64, 3)", "Linear(65, 3)"))
-    done = ridgeline("init", tmp_path / "broken.py", "--try", "--python", sys.executable)
+    done = ridgeline("init", tmp_path / "broken.py", "--try", "--python", PYTHON)
     assert done.returncode == 1 and "shapes cannot be multiplied" in done.stderr
 
 
@@ -227,7 +227,7 @@ def test_a_script_that_is_of_no_use_is_refused(text: str | None, code: int, why:
 
 def test_the_message_for_a_training_script_names_the_command(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(PLAIN)
-    done = ridgeline("predict", tmp_path / "train.py", "--batch-size", "8", "--python", sys.executable)
+    done = ridgeline("predict", tmp_path / "train.py", "--batch-size", "8", "--python", PYTHON)
     assert done.returncode == 1 and "`ridgeline init` writes a first version" in done.stderr
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import chakra
 import jsonschema
 import pytest
-from conftest import BINARY, ROOT, ridgeline
+from conftest import BINARY, PYTHON, ROOT, ridgeline
 from job_file import on_another_machine, read_job, records, write_job
 from job_scripts import ALONE, DDP, ENDLESS, PARAMETER_SERVER, TORCH_CRASHES, command, run_job, script_of, transfers
 from sshd import SSHD, serving
@@ -397,7 +396,7 @@ def test_two_jobs_at_once(tmp_path: Path) -> None:
     jobs = []
     for number in range(2):
         script = script_of(tmp_path, DDP, name=f"train{number}.py")
-        options = ["profile", "--python", sys.executable, "--seconds", "0.5", "--steps", "4"]
+        options = ["profile", "--python", PYTHON, "--seconds", "0.5", "--steps", "4"]
         options += ["--job", str(tmp_path / f"{number}.ridgeline-job")]
         jobs.append(
             subprocess.Popen(

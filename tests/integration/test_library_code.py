@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import profile, ridgeline
+from conftest import PYTHON, profile, ridgeline
 from jsonschema import Draft202012Validator
 from library_project import LibraryProject, library_project
 
@@ -145,7 +144,7 @@ def test_a_stored_profile_answers_for_the_same_packages_only(
 ) -> None:
     def source_of(*code: str) -> str:
         done = ridgeline(
-            "predict", project.entry, "--python", sys.executable, "--batch-size", "64", "--format", "json",
+            "predict", project.entry, "--python", PYTHON, "--batch-size", "64", "--format", "json",
             "--seconds", "0.2", "--batch-sizes", "16", *code,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
@@ -162,7 +161,7 @@ def test_a_change_of_a_package_that_is_shown_makes_a_profile_old(tmp_path: Path)
 
     def answers() -> str:
         done = ridgeline(
-            "predict", project.entry, "--python", sys.executable, "--batch-size", "64", "--format", "json",
+            "predict", project.entry, "--python", PYTHON, "--batch-size", "64", "--format", "json",
             "--seconds", "0.2", "--batch-sizes", "16", "--code", "nets",
         )  # fmt: skip
         return json.loads(done.stdout)["profile"]["id"]
@@ -194,7 +193,7 @@ def test_what_is_no_name_of_a_package_is_refused(project: LibraryProject, comman
 
 
 def test_text_and_markdown_name_the_lines_below(project: LibraryProject) -> None:
-    arguments = ("profile", project.entry, "--python", sys.executable, "--seconds", "0.2", "--batch-sizes", "16")
+    arguments = ("profile", project.entry, "--python", PYTHON, "--seconds", "0.2", "--batch-sizes", "16")
     text = ridgeline(*arguments).stdout
     assert "LIBRARY LINE BELOW entry.py:" in text and "MODULES BELOW entry.py:" in text
     assert "nets/net.py:" in text and "self.down(hidden)" in text
@@ -219,7 +218,7 @@ def test_a_training_script_shows_packages_too(project: LibraryProject, tmp_path:
     script.write_text(SCRIPT)
     output = tmp_path / "report.json"
     done = ridgeline(
-        "profile", "--stop", "--seconds", "0.2", "--python", sys.executable, "--code", "nets,absent",
+        "profile", "--stop", "--seconds", "0.2", "--python", PYTHON, "--code", "nets,absent",
         "--format", "json", "--output", output, "--", script,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

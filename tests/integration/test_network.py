@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import tomllib
-from conftest import BINARY, ridgeline
+from conftest import BINARY, PYTHON, ridgeline
 
-QUICK = ("--python", sys.executable, "--largest", "4", "--seconds", "0.03")
+QUICK = ("--python", PYTHON, "--largest", "4", "--seconds", "0.03")
 
 
 def free_port() -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, ridgeline
+from conftest import PYTHON, ROOT, ridgeline
 from jsonschema import Draft202012Validator
 
 sys.path.insert(0, str(ROOT / "tests/remote"))
@@ -93,7 +93,7 @@ def test_a_plan_names_what_is_missing_and_its_script_measures_it(tmp_path: Path)
     entry = tmp_path / "acme_project" / "acme.py"
     entry.parent.mkdir()
     entry.write_text(ENTRY_OF_ACME)
-    plan = ["operations", "plan", entry, "--python", sys.executable, "--device", "a machine", "--format", "json"]
+    plan = ["operations", "plan", entry, "--python", PYTHON, "--device", "a machine", "--format", "json"]
     done = ridgeline(*plan, "--script", script)
     assert done.returncode == 0, done.stderr
     made = json.loads(done.stdout)
@@ -105,7 +105,7 @@ def test_a_plan_names_what_is_missing_and_its_script_measures_it(tmp_path: Path)
 
     times = tmp_path / "times.csv"
     ran = subprocess.run(
-        [sys.executable, script, "--output", times, "--device", "cpu"], capture_output=True, text=True, cwd=tmp_path
+        [PYTHON, script, "--output", times, "--device", "cpu"], capture_output=True, text=True, cwd=tmp_path
     )
     assert ran.returncode == 0, ran.stderr
     rows = times.read_text().splitlines()
@@ -121,17 +121,15 @@ def test_a_plan_names_what_is_missing_and_its_script_measures_it(tmp_path: Path)
 def test_operations_are_measured_on_another_machine(linear_entry: Path) -> None:
     with serving(Path(os.environ["RIDGELINE_CACHE"]) / "agents") as host:
         options = ["--host", host.name, *host.options, "--host-python", sys.executable, "--measure-seconds", "5"]
-        done = ridgeline("operations", "measure", linear_entry, "--python", sys.executable, *options, "--all")
+        done = ridgeline("operations", "measure", linear_entry, "--python", PYTHON, *options, "--all")
         assert done.returncode == 0, done.stderr
         assert f"{host.name}: " in done.stdout
-        again = ridgeline("operations", "measure", linear_entry, "--python", sys.executable, *options)
+        again = ridgeline("operations", "measure", linear_entry, "--python", PYTHON, *options)
         assert again.returncode == 0, again.stderr
         measured, asked = (int(number) for number in MEASURED.search(done.stderr).groups())
         missing = MEASURED.search(again.stderr)
         assert "none was timed" in again.stdout if missing is None else int(missing[2]) <= asked - measured
-        refused = ridgeline(
-            "operations", "measure", linear_entry, "--python", sys.executable, *options[:-3], "no-python"
-        )
+        refused = ridgeline("operations", "measure", linear_entry, "--python", PYTHON, *options[:-3], "no-python")
     assert refused.returncode == 3
     assert "could not be timed on" in refused.stderr
 
@@ -145,7 +143,7 @@ def test_estimators_are_trained_with_torch_and_tested_on_held_out_times(tmp_path
     table.write_text("m,n,k,time_ns\n" + "\n".join(rows))
     done = operations(tmp_path, "import", table, "--format", "matmul", "--device", "a law")
     assert done.returncode == 0, done.stderr
-    train = ["train", "--device", "a law", "--python", sys.executable, "--hold-out", "0.3", "--format", "json"]
+    train = ["train", "--device", "a law", "--python", PYTHON, "--hold-out", "0.3", "--format", "json"]
     done = operations(tmp_path, *train)
     assert done.returncode == 0, done.stderr
     trained = json.loads(done.stdout)
@@ -155,7 +153,7 @@ def test_estimators_are_trained_with_torch_and_tested_on_held_out_times(tmp_path
     without = json.loads(operations(tmp_path, *train, "--without-product").stdout)
     assert without["models"][0]["kind"] != "product"
     assert without["heldOut"][0]["meanError"] > 0.001
-    nothing = operations(tmp_path, "train", "--device", "nobody's", "--python", sys.executable)
+    nothing = operations(tmp_path, "train", "--device", "nobody's", "--python", PYTHON)
     assert nothing.returncode == 2 and "No operation times of nobody's" in nothing.stderr
 
 
@@ -173,7 +171,7 @@ def test_models_across_devices_are_tested_on_one_that_trained_nothing(tmp_path: 
     table = tmp_path / "law.csv"
     table.write_text("device,m,n,k,time_ns\n" + "\n".join(rows))
     assert operations(tmp_path, "import", table, "--format", "matmul").returncode == 0
-    train = ["train", "--across-devices", "--test-on", "RTX 2080 Ti", "--python", sys.executable, "--format", "json"]
+    train = ["train", "--across-devices", "--test-on", "RTX 2080 Ti", "--python", PYTHON, "--format", "json"]
     done = operations(tmp_path, *train)
     assert done.returncode == 0, done.stderr
     trained = json.loads(done.stdout)

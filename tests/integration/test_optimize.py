@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-from conftest import ROOT, ridgeline
+from conftest import PYTHON, ROOT, ridgeline
 from job_file import network_text, read_job, write_job
 from job_scripts import DDP, run_job, script_of
 from training_scripts import number_of
@@ -154,7 +153,7 @@ def test_a_change_of_ones_own_is_one_of_the_strategies(recorded: tuple[Path, Pat
     half, none = tmp_path / "half.json", tmp_path / "none.py"
     half.write_text(json.dumps(OWN))
     none.write_text(OWN_IN_PYTHON)
-    files = ("--change-file", str(half), "--change-file", str(none), "--python", sys.executable)
+    files = ("--change-file", str(half), "--change-file", str(none), "--python", PYTHON)
     answer = optimized(recorded[1], *files, *changes("bucket-size:1MiB"))
     assert answer["space"] == 2 * 4
     best = answer["predicted"][0]

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, ridgeline
+from conftest import PYTHON, ROOT, ridgeline
 from jsonschema import Draft202012Validator
 
 SCHEMA = Draft202012Validator(json.loads((ROOT / "protocol/devices.schema.json").read_text("utf-8")))
 
 
 def predict(linear_entry: Path, *arguments: str | Path, **environment: str) -> dict[str, Any]:
-    done = ridgeline("devices", linear_entry, "--python", sys.executable, "--format", "json", *arguments, **environment)
+    done = ridgeline("devices", linear_entry, "--python", PYTHON, "--format", "json", *arguments, **environment)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     SCHEMA.validate(answer)
@@ -41,7 +40,7 @@ def test_times_that_somebody_measured_are_used(linear_entry: Path, tmp_path: Pat
     (tmp_path / "cache").mkdir()  # a table of its own, and the agents of all
     (tmp_path / "cache/agents").symlink_to(Path(os.environ["RIDGELINE_CACHE"]) / "agents")
     cache = {"RIDGELINE_CACHE": str(tmp_path / "cache")}
-    plan = ["operations", "plan", linear_entry, "--python", sys.executable, "--device", "Tesla T4", "--format", "json"]
+    plan = ["operations", "plan", linear_entry, "--python", PYTHON, "--device", "Tesla T4", "--format", "json"]
     keys = json.loads(ridgeline(*plan, **cache).stdout)["missing"]
     table = tmp_path / "times.csv"
     rows = ['"{}",100,90,120'.format(key.replace('"', '""')) for key in keys]
@@ -73,7 +72,7 @@ def test_data_parallel_on_several_devices(linear_entry: Path, tmp_path: Path) ->
 
 
 def test_a_device_that_is_not_known_is_refused(linear_entry: Path) -> None:
-    done = ridgeline("devices", linear_entry, "--python", sys.executable, "--on", "abacus")
+    done = ridgeline("devices", linear_entry, "--python", PYTHON, "--on", "abacus")
     assert done.returncode == 2
     assert "No device is called abacus. Name one of P4" in done.stderr
 

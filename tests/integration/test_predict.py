@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ENTRIES, ROOT, prediction_validator, profile, ridgeline
+from conftest import ENTRIES, PYTHON, ROOT, prediction_validator, profile, ridgeline
 from jsonschema import Draft202012Validator
 
 MODEL = """import torch
@@ -42,7 +41,7 @@ def iteration_provider(model):
 
     return iteration
 """
-SHORT = ("--seconds", "0.1", "--python", sys.executable)
+SHORT = ("--seconds", "0.1", "--python", PYTHON)
 
 
 def predict(entry: Path, *question: str) -> dict[str, Any]:

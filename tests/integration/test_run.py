@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import BINARY, profile, ridgeline
+from conftest import BINARY, PYTHON, profile, ridgeline
 from job_scripts import TORCHRUN, run_ranks
 from training_scripts import SINGLE, TRAIN, line, number_of, report_of, run, write
 
@@ -47,9 +47,7 @@ def test_optimizers_without_an_order() -> None:
 
 def test_a_script_runs_as_it_is(tmp_path: Path) -> None:
     script = write(tmp_path, TRAIN)
-    alone = subprocess.run(
-        [sys.executable, script, "300"], capture_output=True, text=True, env={**os.environ, **SINGLE}
-    )
+    alone = subprocess.run([PYTHON, script, "300"], capture_output=True, text=True, env={**os.environ, **SINGLE})
     done = run(script, "300", options=("--steps", "3"))
     assert done.returncode == 0
     assert done.stdout == alone.stdout, "the same weights, bit for bit"
@@ -296,7 +294,7 @@ def test_streams_arguments_and_exit_status_are_the_scripts(tmp_path: Path) -> No
         """,
     )
     done = subprocess.run(
-        [BINARY, "profile", "--python", sys.executable, script, "--steps", "3", "--", "x"],
+        [BINARY, "profile", "--python", PYTHON, script, "--steps", "3", "--", "x"],
         input="typed\n",
         capture_output=True,
         text=True,
@@ -311,7 +309,7 @@ def test_streams_arguments_and_exit_status_are_the_scripts(tmp_path: Path) -> No
 def test_a_sitecustomize_of_the_users_is_run(tmp_path: Path) -> None:
     write(tmp_path, "import builtins\nbuiltins.mine = 5\n", "sitecustomize.py")
     script = write(tmp_path, "import sitecustomize\nprint(mine, sitecustomize.__file__)\n")
-    done = ridgeline("profile", "--python", sys.executable, script, PYTHONPATH=str(tmp_path))
+    done = ridgeline("profile", "--python", PYTHON, script, PYTHONPATH=str(tmp_path))
     assert done.stdout.split() == ["5", str(tmp_path / "sitecustomize.py")], done.stderr
 
 
@@ -326,7 +324,7 @@ def interrupted(tmp_path: Path, *options: str) -> subprocess.CompletedProcess[st
     text = TRAIN.replace("if done == STEPS:", f"{interrupt}\n            if done == STEPS:")
     script = write(tmp_path, "import os, signal\n" + text)
     return subprocess.run(
-        [BINARY, "profile", "--steps", "1000", "--python", sys.executable, *options, script, "100000000"],
+        [BINARY, "profile", "--steps", "1000", "--python", PYTHON, *options, script, "100000000"],
         capture_output=True,
         text=True,
         env={**os.environ, **SINGLE},

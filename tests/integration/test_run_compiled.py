@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
-from conftest import profile, ridgeline
+from conftest import PYTHON, profile, ridgeline
 from training_scripts import SINGLE, report_of, write
 
 SCRIPT = Path(__file__).with_name("compiled_steps.py")
@@ -33,12 +32,12 @@ MODEL_IN_COMPILED_CODE = """
 
 def test_compiled_functions_that_compile_again_are_not_changed(tmp_path: Path) -> None:
     environment = {**SINGLE, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "inductor")}
-    options = ("--step-boundary", "optimizer", "--steps", "3", "--seconds", "0.1", "--python", sys.executable)
+    options = ("--step-boundary", "optimizer", "--steps", "3", "--seconds", "0.1", "--python", PYTHON)
     recorded = ridgeline("profile", *options, SCRIPT, STEPS, **environment)
     assert recorded.returncode == 0, recorded.stderr
     assert "peak memory" in recorded.stderr
     alone = subprocess.run(
-        [sys.executable, SCRIPT, STEPS],
+        [PYTHON, SCRIPT, STEPS],
         env={**os.environ, **environment},
         capture_output=True,
         text=True,

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import uuid
 from pathlib import Path
 
 import pytest
-from conftest import BINARY, ENTRIES, ROOT, assert_all_gone, profile, ridgeline
+from conftest import BINARY, ENTRIES, PYTHON, ROOT, assert_all_gone, profile, ridgeline
 
 GOOD = (ENTRIES / "layers" / "entry.py").read_text()
 
@@ -98,7 +97,7 @@ def test_a_process_that_ignores_sigterm_and_leaves_children_is_ended(tmp_path: P
     )
     mark = f"mark-{uuid.uuid4()}"
     for limit in ("8", "40"):  # a busy machine may need longer before the code runs
-        done = ridgeline("profile", entry, "--python", sys.executable, "--timeout", limit, MARK=mark)
+        done = ridgeline("profile", entry, "--python", PYTHON, "--timeout", limit, MARK=mark)
         if "stuck" in done.stderr:
             break
     assert done.returncode == 1
@@ -115,7 +114,7 @@ def test_cancel_at_every_stage(stage: str, tmp_path: Path) -> None:
     entry.write_text(GOOD.replace("import torch\n", "import time, torch\ntime.sleep(0.5)\n", 1))
     mark = f"mark-{uuid.uuid4()}"
     process = subprocess.Popen(
-        [BINARY, "profile", entry, "--python", sys.executable, "--batch-sizes", "256,512"],
+        [BINARY, "profile", entry, "--python", PYTHON, "--batch-sizes", "256,512"],
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
@@ -138,7 +137,7 @@ def test_killing_the_daemon_leaves_no_process(tmp_path: Path) -> None:
     entry.write_text(GOOD.replace("optimizer.step()", flee))
     mark = f"mark-{uuid.uuid4()}"
     process = subprocess.Popen(
-        [BINARY, "profile", entry, "--python", sys.executable],
+        [BINARY, "profile", entry, "--python", PYTHON],
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
@@ -172,7 +171,7 @@ def test_a_report_goes_into_a_pipe_and_does_not_replace_it(tmp_path: Path) -> No
     with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True) as reader:
         entry = ENTRIES / "layers" / "entry.py"
         arguments = ("--seconds", "0.1", "--batch-sizes", "64", "--output", pipe)
-        done = ridgeline("profile", entry, "--python", sys.executable, *arguments)
+        done = ridgeline("profile", entry, "--python", PYTHON, *arguments)
         assert done.returncode == 0, done.stderr
         assert reader.stdout is not None and "throughput" in reader.stdout.read()
     assert pipe.is_fifo()
@@ -185,6 +184,6 @@ def test_an_agent_for_another_torch_is_refused(agent: Path) -> None:
         "from ridgeline_runner.machine import interpreter\n"
         f"interpreter.load_agent({str(agent)!r})\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    done = subprocess.run([PYTHON, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "is built for torch" in done.stderr and "9.9.9" in done.stderr

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from conftest import eventually
+from conftest import PYTHON, eventually
 
 SCRIPT = Path(__file__).with_name("record_deep.py")
 # A recorded step of these takes some milliseconds. When its sampler starves it, it never ends.
@@ -20,9 +19,7 @@ PATIENCE_S = 300
 
 def work(step: str, agent: Path) -> list[dict[str, int]]:
     """What the agent did in each of the recorded iterations of a step."""
-    done = subprocess.run(
-        [sys.executable, SCRIPT, step, agent], capture_output=True, text=True, timeout=PATIENCE_S, check=True
-    )
+    done = subprocess.run([PYTHON, SCRIPT, step, agent], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
     return json.loads(done.stdout)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
 import pytest
+from conftest import PYTHON
 
 RUNNER = Path(__file__).resolve().parents[2] / "profiler" / "runner"
 BEGIN = f"""
@@ -103,7 +103,7 @@ AT_ONCE = {
 def run(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
     script = folder / "script.py"
     script.write_text(BEGIN + textwrap.dedent(text))
-    return subprocess.run([sys.executable, script], capture_output=True, text=True, cwd=folder, check=False)
+    return subprocess.run([PYTHON, script], capture_output=True, text=True, cwd=folder, check=False)
 
 
 @pytest.mark.parametrize(

@@ -9,16 +9,15 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import BINARY, ENTRIES, ridgeline
+from conftest import BINARY, ENTRIES, PYTHON, ridgeline
 
 ENTRY = ENTRIES / "layers" / "entry.py"
-COMMON = ("--python", sys.executable, "--seconds", "0.1", "--batch-sizes", "16,32", "--format", "json")
+COMMON = ("--python", PYTHON, "--seconds", "0.1", "--batch-sizes", "16,32", "--format", "json")
 
 
 @pytest.fixture

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import pytest
-from conftest import ENTRIES, eventually, line_cost, profile
+from conftest import ENTRIES, PYTHON, eventually, line_cost, profile
 
 
 @pytest.mark.quiet
@@ -97,7 +96,7 @@ def test_steps_change_the_same_bits_with_and_without_profiling(agent: Path) -> N
     script = Path(__file__).with_name("run_steps.py")
     digests = {
         mode: subprocess.run(
-            [sys.executable, script, mode, entry, "9", agent], capture_output=True, text=True, check=True
+            [PYTHON, script, mode, entry, "9", agent], capture_output=True, text=True, check=True
         ).stdout
         for mode in ("plain", "recorded")
     }

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, ridgeline
+from conftest import PYTHON, ROOT, ridgeline
 from jsonschema import Draft202012Validator
 
 SCHEMA = Draft202012Validator(json.loads((ROOT / "protocol/what_if.schema.json").read_text("utf-8")))
@@ -58,14 +57,14 @@ def iteration_provider(model):
 
     return iteration
 """
-FAST = ("--python", sys.executable, "--seconds", "0.3", "--batch-sizes", "8")
+FAST = ("--python", PYTHON, "--seconds", "0.3", "--batch-sizes", "8")
 BRIEF = ("--measure-seconds", "1", "--try-seconds", "0.5")
 
 
 @pytest.fixture(scope="session")
 def built_cache() -> Path:
     """The cache of all tests, once it has the agent."""
-    done = ridgeline("profile", ROOT / "examples/mlp/entry.py", "--python", sys.executable, "--seconds", "0.1")
+    done = ridgeline("profile", ROOT / "examples/mlp/entry.py", "--python", PYTHON, "--seconds", "0.1")
     assert done.returncode == 0, done.stderr
     return Path(os.environ["RIDGELINE_CACHE"])
 
@@ -245,7 +244,7 @@ def test_a_search_combines_what_pays(entry: Path) -> None:
 
 
 def test_operation_times_are_measured_listed_and_shared(entry: Path, tmp_path: Path) -> None:
-    measured = ridgeline("operations", "measure", entry, "--python", sys.executable)
+    measured = ridgeline("operations", "measure", entry, "--python", PYTHON)
     assert measured.returncode == 0, measured.stderr
     listed = ridgeline("operations", "list", "--format", "json", "--most", "1000")
     times = json.loads(listed.stdout)

@@ -10,7 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 import torch
-from conftest import ridgeline
+from conftest import PYTHON, ridgeline
 from torch.utils.checkpoint import checkpoint
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "profiler" / "runner"))
@@ -65,7 +65,7 @@ def predict(tmp_path: Path, cluster: str, *options: str) -> tuple[int, str, str]
     entry, file = tmp_path / "entry.py", tmp_path / "cluster.toml"
     entry.write_text(ENTRY)
     file.write_text(cluster)
-    quick = ("--python", sys.executable, "--batch-sizes", "16", "--seconds", "0.5")
+    quick = ("--python", PYTHON, "--batch-sizes", "16", "--seconds", "0.5")
     done = ridgeline("job", "predict", entry, "--cluster", file, *quick, *options)
     return done.returncode, done.stdout, done.stderr
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, ridgeline
+from conftest import PYTHON, ROOT, ridgeline
 from gpu_trace import GpuTrace
 from jsonschema import Draft202012Validator
 
@@ -83,7 +82,7 @@ def test_a_change_in_python_chooses_tasks_by_computing(trace, tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(PYTHON_CHANGE)
     (tmp_path / "helper.py").write_text("TITLE = 'without the longest kernel'")
-    python = ("--python", sys.executable)
+    python = ("--python", PYTHON)
     found = answer(trace, *python, "--change-file", file, "--change", "cuda-graphs")
     (one,) = (each for each in found["changes"] if each["change"] == [str(file)])
     assert one["title"] == "without the longest kernel"

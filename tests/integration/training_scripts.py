@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import textwrap
 from pathlib import Path
 from typing import Any
 
-from conftest import ridgeline
+from conftest import PYTHON, ridgeline
 
 SINGLE = {"OMP_NUM_THREADS": "1"}
 
@@ -74,7 +73,7 @@ def write(folder: Path, text: str, name: str = "train.py") -> Path:
 
 
 def run(script: Path, *arguments: str, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    return ridgeline("profile", "--python", sys.executable, *options, script, *arguments, **SINGLE)
+    return ridgeline("profile", "--python", PYTHON, *options, script, *arguments, **SINGLE)
 
 
 def report_of(script: Path, *arguments: str, options: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -24,7 +24,7 @@ const defaults = Object.fromEntries(
   Object.entries(contributes.configuration.properties).map(([name, { default: value }]) => [name, value]),
 );
 export const daemon = process.env.RIDGELINE_BINARY ?? path.join(root, 'build/bin/ridgeline');
-const python = path.join(root, '.venv/bin/python');
+const python = process.env.RIDGELINE_FORKED_PYTHON ?? path.join(root, '.venv/bin/python'); // tests/forkserver
 const environment = {
   ...process.env,
   RIDGELINE_CACHE: process.env.RIDGELINE_CACHE ?? path.join(root, 'build/cache'),

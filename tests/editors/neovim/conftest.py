@@ -22,6 +22,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 HERE = Path(__file__).parent
 BINARY = Path(os.environ.get("RIDGELINE_BINARY", ROOT / "build" / "bin" / "ridgeline"))
+PYTHON = os.environ.get("RIDGELINE_FORKED_PYTHON", sys.executable)  # tests/forkserver
 NEOVIM = Path(sys.executable).with_name("nvim")
 sys.path.append(str(ROOT / "tests" / "remote"))  # another machine, for who asks for one
 PATIENCE = 60  # seconds until a condition is given up
@@ -41,7 +42,7 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
     homes = {f"XDG_{name}_HOME": str(folder / name.lower()) for name in ("CONFIG", "DATA", "STATE", "CACHE")}
     own = {
         "RIDGELINE_BINARY": str(BINARY),
-        "RIDGELINE_PYTHON": sys.executable,
+        "RIDGELINE_PYTHON": PYTHON,
         "RIDGELINE_PLUGIN": str(ROOT / "editors" / "neovim"),
         "RIDGELINE_CACHE": os.environ.get("RIDGELINE_CACHE", str(ROOT / "build" / "cache")),
         "TERM": "tmux-256color",

@@ -28,7 +28,7 @@ const userSettings = {
   'telemetry.telemetryLevel': 'off',
   'update.mode': 'none',
   'files.autoSave': 'off',
-  'ridgeline.python': path.join(root, '.venv/bin/python'),
+  'ridgeline.python': process.env.RIDGELINE_FORKED_PYTHON ?? path.join(root, '.venv/bin/python'), // tests/forkserver
   'ridgeline.timeBudget': 0.5,
 };
 

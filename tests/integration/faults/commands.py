@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 
 from bad_entries import entry, project
-from conftest import BINARY, ROOT, assert_all_gone
+from conftest import BINARY, PYTHON, ROOT, assert_all_gone
 from lsp.project import agents
 from lsp.wire import PATIENCE
 from test_bad_machine import compiler
@@ -23,7 +23,7 @@ from .world import Fault, World, adds_to
 FAULTS: list[Fault] = []
 fault = adds_to(FAULTS)
 
-QUICK = ("--python", sys.executable, "--seconds", "0.1")
+QUICK = ("--python", PYTHON, "--seconds", "0.1")
 
 
 def environment_of(world: World, **more: str) -> dict[str, str]:
@@ -138,7 +138,7 @@ def odd_paths(world: World, random: Random) -> None:
         "import torch\nmodel = torch.nn.Linear(4, 4)\noptimizer = torch.optim.SGD(model.parameters())\n"
         "for _ in range(100000):\n    model(torch.ones(8, 4)).sum().backward()\n    optimizer.step()\n"
     )
-    options = ("--stop", "--seconds", "0.1", "--python", sys.executable)
+    options = ("--stop", "--seconds", "0.1", "--python", PYTHON)
     done = run(
         world, "profile", *options, script, folder=folder / "elsewhere", RIDGELINE_CACHE=str(cache), PYTHONPATH=""
     )

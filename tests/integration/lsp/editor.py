@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from conftest import PYTHON
 
 from .wire import Wire, wait_for
 
@@ -34,7 +35,7 @@ CAPABILITIES: dict[str, Any] = {
 }
 
 # What new editors name as the interpreter; the tests of this folder replay recorded runs (conftest.py).
-INTERPRETER = {"python": sys.executable}
+INTERPRETER = {"python": PYTHON}
 
 
 @dataclass

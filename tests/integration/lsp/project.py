@@ -5,10 +5,9 @@ from __future__ import annotations
 import functools
 import os
 import shutil
-import sys
 from pathlib import Path
 
-from conftest import ROOT, ridgeline
+from conftest import PYTHON, ROOT, ridgeline
 
 SETTINGS = {"timeBudget": 0.2, "saveTimeBudget": 0.1, "batchSizes": [16, 32]}
 
@@ -22,7 +21,7 @@ def copy_of_mlp(folder: Path) -> Path:
 @functools.cache
 def agents() -> Path:
     """Where the agent of this interpreter is, built by now."""
-    assert ridgeline("doctor", "--python", sys.executable).returncode == 0
+    assert ridgeline("doctor", "--python", PYTHON).returncode == 0
     return Path(os.environ["RIDGELINE_CACHE"]) / "agents"
 
 

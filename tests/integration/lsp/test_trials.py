@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ridgeline
+from conftest import PYTHON, ridgeline
 
 from .editor import Editor
 from .project import cache, copy_of_mlp
@@ -122,7 +121,7 @@ def test_the_measured_figure_replaces_the_predicted_one(editor: Editor, tmp_path
     assert editor.progress == []
     assert not [method for method in editor.asked if method.startswith("window/")]
     # And it is known wherever the profile is: other processes read it from the cache.
-    answer = ridgeline("predict", entry, "--python", sys.executable, "--batch-size", "96", "--format", "json",
+    answer = ridgeline("predict", entry, "--python", PYTHON, "--batch-size", "96", "--format", "json",
                        **held(tmp_path))  # fmt: skip
     assert answer.returncode == 0, answer.stderr
     told = json.loads(answer.stdout)
@@ -136,7 +135,7 @@ def test_without_consent_nothing_runs(editor: Editor, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     stranger = copy_of_mlp(tmp_path / "other")
     runs = counting(stranger)
-    made = ridgeline("profile", stranger, "--python", sys.executable, "--batch-sizes", "16,32", "--seconds", "1",
+    made = ridgeline("profile", stranger, "--python", PYTHON, "--batch-sizes", "16,32", "--seconds", "1",
                      **held(tmp_path))  # fmt: skip
     assert made.returncode == 0, made.stderr
     ran = count(runs)
