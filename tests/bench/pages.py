@@ -23,6 +23,8 @@ class Page(NamedTuple):
     title: str
     intro: str
     names: tuple[str, ...]
+    brief: tuple[str, ...] = ()
+    """Results that have one item of a list instead of a section."""
 
 
 PAGES = (
@@ -81,9 +83,6 @@ PAGES = (
             "communication",
             "profile",
             "import",
-            "analysis",
-            "models",
-            "simulate",
             "server",
             "source",
             "vscode",
@@ -91,18 +90,26 @@ PAGES = (
             "web-report",
             "cancel",
             "soak",
-            "operation-measuring",
-            "operation-table",
-            "devices",
-            "optimize",
             "kernels",
         ),
+        ("analysis", "models", "simulate", "operation-measuring", "operation-table", "devices", "optimize"),
     ),
 )
 
 
 def wrapped(text: str, indent: str = "") -> list[str]:
     return textwrap.wrap(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def stated(figure: dict[str, Any]) -> str:
+    target = f" (target: {figure['target']})" if figure["target"] else ""
+    return f"{figure['title']}: **{figure['value'] or 'not known'}**{target}"
+
+
+def item(result: dict[str, Any]) -> list[str]:
+    link = f"[{result['title']}](results/{result['name']}.json)"
+    text = f"- {link}, {'; '.join(stated(figure) for figure in result['figures'])}. {' '.join(result['short'])}"
+    return wrapped(text.rstrip(), "  ")
 
 
 def section(result: dict[str, Any]) -> list[str]:
@@ -112,8 +119,7 @@ def section(result: dict[str, Any]) -> list[str]:
     stamp += [f"at {result['commit']}"] if result["commit"] else []
     lines = [f"## {result['title']}", "", *wrapped(result["about"]), f"{', '.join(stamp)}.", ""]
     for figure in result["figures"]:
-        target = f" (target: {figure['target']})" if figure["target"] else ""
-        lines += wrapped(f"- {figure['title']}: **{figure['value'] or 'not known'}**{target}", "  ")
+        lines += wrapped(f"- {stated(figure)}", "  ")
     lines.append("")
     if result["short"]:
         lines += [*wrapped(" ".join(result["short"])), ""]
@@ -131,13 +137,17 @@ def text_of(page: Page, of: dict[str, dict[str, Any]]) -> str:
         *wrapped(page.intro),
         "",
         *wrapped(
-            f"{usual}Each command measures again (`--keep` "
-            "rewrites its figures) and links to its tables. What has no date was measured before dates were kept."
+            f"{usual}Each command measures again and links to its tables. "
+            "What has no date was measured before dates were kept."
         ),
         "",
     ]
     for name in page.names:
         lines += section(of[name])
+    if page.brief:
+        lines += ["## Other measurements", "", "The files name the commands.", ""]
+    for name in page.brief:
+        lines += item(of[name])
     return "\n".join(lines).rstrip() + "\n"
 
 
