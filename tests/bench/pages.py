@@ -62,12 +62,11 @@ PAGES = (
             "ranks",
             "jobs",
             "job-replay",
-            "clocks",
             "hardware",
             "scaling",
             "estimators",
         ),
-        ("timers", "roofline", "white-box", "flops"),
+        ("clocks", "timers", "roofline", "white-box", "flops"),
     ),
     Page(
         "performance.md",
@@ -81,15 +80,15 @@ PAGES = (
             "import",
             "server",
             "vscode",
-            "remote",
-            "cancel",
             "soak",
             "kernels",
         ),
         (
             "communication",
             "source",
+            "remote",
             "web-report",
+            "cancel",
             "analysis",
             "models",
             "simulate",
@@ -141,10 +140,7 @@ def text_of(page: Page, of: dict[str, dict[str, Any]]) -> str:
         "",
         *wrapped(page.intro),
         "",
-        *wrapped(
-            f"{usual}Each command measures again and links to its tables. "
-            "What has no date was measured before dates were kept."
-        ),
+        *wrapped(f"{usual}Each command measures again and links to its tables. Undated figures are older."),
         "",
     ]
     for name in page.names:
