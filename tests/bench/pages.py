@@ -23,6 +23,8 @@ class Page(NamedTuple):
     title: str
     intro: str
     names: tuple[str, ...]
+    brief: tuple[str, ...] = ()
+    """Results that have one item of a list instead of a section."""
 
 
 PAGES = (
@@ -60,15 +62,11 @@ PAGES = (
             "ranks",
             "jobs",
             "job-replay",
-            "clocks",
             "hardware",
             "scaling",
             "estimators",
-            "timers",
-            "roofline",
-            "white-box",
-            "flops",
         ),
+        ("clocks", "timers", "roofline", "white-box", "flops"),
     ),
     Page(
         "performance.md",
@@ -78,24 +76,26 @@ PAGES = (
         "are worth.",
         (
             "overhead",
-            "communication",
             "profile",
             "import",
-            "analysis",
-            "models",
-            "simulate",
             "server",
-            "source",
             "vscode",
+            "soak",
+            "kernels",
+        ),
+        (
+            "communication",
+            "source",
             "remote",
             "web-report",
             "cancel",
-            "soak",
+            "analysis",
+            "models",
+            "simulate",
             "operation-measuring",
             "operation-table",
             "devices",
             "optimize",
-            "kernels",
         ),
     ),
 )
@@ -105,6 +105,17 @@ def wrapped(text: str, indent: str = "") -> list[str]:
     return textwrap.wrap(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
+def stated(figure: dict[str, Any]) -> str:
+    target = f" (target: {figure['target']})" if figure["target"] else ""
+    return f"{figure['title']}: **{figure['value'] or 'not known'}**{target}"
+
+
+def item(result: dict[str, Any]) -> list[str]:
+    link = f"[{result['title']}](results/{result['name']}.json)"
+    text = f"- {link}, {'; '.join(stated(figure) for figure in result['figures'])}. {' '.join(result['short'])}"
+    return wrapped(text.rstrip(), "  ")
+
+
 def section(result: dict[str, Any]) -> list[str]:
     stamp = [f"[`{result['command']}`](results/{result['name']}.json)"]
     stamp += [result["date"]] if result["date"] else []
@@ -112,8 +123,7 @@ def section(result: dict[str, Any]) -> list[str]:
     stamp += [f"at {result['commit']}"] if result["commit"] else []
     lines = [f"## {result['title']}", "", *wrapped(result["about"]), f"{', '.join(stamp)}.", ""]
     for figure in result["figures"]:
-        target = f" (target: {figure['target']})" if figure["target"] else ""
-        lines += wrapped(f"- {figure['title']}: **{figure['value'] or 'not known'}**{target}", "  ")
+        lines += wrapped(f"- {stated(figure)}", "  ")
     lines.append("")
     if result["short"]:
         lines += [*wrapped(" ".join(result["short"])), ""]
@@ -130,14 +140,15 @@ def text_of(page: Page, of: dict[str, dict[str, Any]]) -> str:
         "",
         *wrapped(page.intro),
         "",
-        *wrapped(
-            f"{usual}Each command measures again (`--keep` "
-            "rewrites its figures) and links to its tables. What has no date was measured before dates were kept."
-        ),
+        *wrapped(f"{usual}Each command measures again and links to its tables. Undated figures are older."),
         "",
     ]
     for name in page.names:
         lines += section(of[name])
+    if page.brief:
+        lines += ["## Other measurements", "", "The files name the commands.", ""]
+    for name in page.brief:
+        lines += item(of[name])
     return "\n".join(lines).rstrip() + "\n"
 
 

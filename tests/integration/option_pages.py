@@ -15,7 +15,7 @@ from typing import NamedTuple
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "user"
 REWRITE = "python tests/integration/option_pages.py build/bin/ridgeline"
 HEAD = f"<!-- Written by `{REWRITE}`. Not to be edited. -->\n"
-COMMON_FROM = 4  # commands that have an option in the same words
+COMMON_FROM = 3  # commands that have an option in the same words
 DESCRIPTIONS = 30  # the column where the help has them, or what is left of them
 CHANGE = re.compile(r"(\S+) +(.*) \(((?:step|job|search|cluster)\b.*)\)")
 
@@ -120,7 +120,8 @@ def section(each: Command, common: list[Option]) -> list[str]:
     if each.commands:
         links = [f"[`{name}`](#{'-'.join((*words, name))})" for name in each.commands]
         return [*lines, f"Commands: {', '.join(links)}.", ""]
-    lines += ["```", *each.usage, "```", "", *listed(each.arguments)]
+    usage = [code(each.usage[0])] if len(each.usage) == 1 else ["```", *each.usage, "```"]
+    lines += [*usage, "", *listed(each.arguments)]
     for title, group in each.groups.items():
         rows = [row for row in group if row not in common]
         if rows:
@@ -142,21 +143,19 @@ def options_page(binary: Path) -> str:
 def changes_page(binary: Path) -> str:
     listed = subprocess.run([binary, "what-if", "--list"], capture_output=True, text=True, check=True).stdout
     rows = [found for line in listed.splitlines() if (found := CHANGE.fullmatch(line))]
-    table = [f"| {code(found[1])} | {plain(found[2])} | {found[3]} |" for found in rows]
-    assert rows and not any("|" in text for found in rows for text in found.groups()), "a table's own"
+    changes = [f"- {code(found[1])}: {plain(found[2])} ({found[3]})" for found in rows]
+    assert rows
     intro = """The changes that `--change` of several commands takes, as `ridgeline what-if --list` prints them. A
-change is written `NAME`, `NAME:ARGUMENT` or `NAME:ARGUMENT=VALUE`, and fits:
+change is written `NAME`, `NAME:ARGUMENT` or `NAME:ARGUMENT=VALUE`. In parentheses stands what it applies to:
 
-| word | what the change is made of |
-|---|---|
-| step | an entry point of [`ridgeline what-if`](what-if.md): predicted from times of operations, or tried, or both |
-| trace | a trace of [`ridgeline what-if`](what-if.md#traces-and-changes-by-rule) |
-| job | a recorded job of [`ridgeline job show`](job.md#replay-and-changes), which is replayed |
-| search | a recorded job of [`ridgeline job optimize`](job-optimize.md) |
-| cluster | a job that [`ridgeline job predict`](job-predict.md) predicts from one process |
+- step: an entry point of [`ridgeline what-if`](what-if.md); predicted from times of operations, or tried, or both
+- trace: a trace of [`ridgeline what-if`](what-if.md#traces-and-changes-by-rule)
+- job: a recorded job of [`ridgeline job show`](job.md#replay-and-changes), which is replayed
+- search: a recorded job of [`ridgeline job optimize`](job-optimize.md)
+- cluster: a job that [`ridgeline job predict`](job-predict.md) predicts from one process
 
 A change *by rule* is estimated from the graph of the step, and cannot be tried."""
-    return "\n".join([HEAD, "# Changes", "", intro, "", "| change | what it is | fits |", "|---|---|---|", *table, ""])
+    return "\n".join([HEAD, "# Changes", "", intro, "", *changes, ""])
 
 
 def pages(binary: Path) -> dict[Path, str]:

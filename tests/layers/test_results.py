@@ -21,7 +21,7 @@ def test_pages_follow_from_the_results() -> None:
 
 
 def test_each_result_is_on_one_page() -> None:
-    assert sorted(name for page in pages.PAGES for name in page.names) == sorted(ALL)
+    assert sorted(name for page in pages.PAGES for name in page.names + page.brief) == sorted(ALL)
 
 
 @pytest.mark.parametrize("name", ALL)
