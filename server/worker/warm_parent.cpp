@@ -36,7 +36,7 @@ WarmParent::WarmParent(asio::io_context& loop, Reaper& reaper, WorkerOptions opt
       options_(std::move(options)),
       sources_(std::move(sources)),
       listener_(listener),
-      builder_(reaper) {}
+      builder_(reaper, *this) {}
 
 WarmParent::~WarmParent() {
   builder_.cancel();
@@ -244,22 +244,23 @@ void WarmParent::on_agent_refused(const protocol::AgentRefused& refused) {
 
 void WarmParent::build_agent() {
   state_ = Building{};
-  const std::string message = "Building the agent for torch " + environment_->torch + ", once";
-  emit(protocol::Progress{"build", 0, message});
-  const auto built = lifetime_.guard([this](const std::optional<protocol::Failure>& failure) {
+  on_build_progress(0);
+  builder_.start(*environment_, sources_, options_.cache);
+}
+
+void WarmParent::on_build_progress(double fraction) {
+  emit(protocol::Progress{"build", fraction, "Building the agent for torch " + environment_->torch + ", once"});
+}
+
+void WarmParent::on_build_end(const std::optional<protocol::Failure>& failure) {
+  // Not from within the builder, which what follows may destroy.
+  asio::post(loop_, lifetime_.guard([this, failure] {
     if (failure.has_value()) {
       end(failure->kind, failure->stage, failure->message);
     } else {
       load_agent();
     }
-  });
-  builder_.start(*environment_, sources_, options_.cache,
-                 {[this, message](double fraction) {
-                    emit(protocol::Progress{"build", fraction, message});
-                  },
-                  [&loop = loop_, built](const std::optional<protocol::Failure>& failure) {
-                    asio::post(loop, [built, failure] { built(failure); });  // not from within the builder
-                  }});
+  }));
 }
 
 void WarmParent::load_agent() {

@@ -48,7 +48,7 @@ class ParentListener {
 
 /// One interpreter from its start to its end; another one is another WarmParent. Lives on the loop; no call blocks.
 /// Destroying it kills the process.
-class WarmParent {
+class WarmParent final : private AgentBuildListener {
  public:
   /// Starts the interpreter, which then imports torch; the agent is built first if the cache has none. The
   /// listener, which outlives the parent, gets the events, none of them from within this call.
@@ -56,7 +56,7 @@ class WarmParent {
                                                                             Reaper& reaper,
                                                                             const WorkerOptions& options,
                                                                             ParentListener& listener);
-  ~WarmParent();
+  ~WarmParent() override;
   WarmParent(const WarmParent&) = delete;
   WarmParent& operator=(const WarmParent&) = delete;
 
@@ -93,6 +93,8 @@ class WarmParent {
   void on_unusable(const protocol::Unusable& unusable);
   void on_agent_refused(const protocol::AgentRefused& refused);
   void build_agent();
+  void on_build_progress(double fraction) override;
+  void on_build_end(const std::optional<protocol::Failure>& failure) override;
   void load_agent();
   void on_process_ended(int status);
   void emit(const ParentEvent& event) const;

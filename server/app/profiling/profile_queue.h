@@ -6,7 +6,6 @@
 #include <boost/asio/thread_pool.hpp>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -26,9 +25,9 @@ namespace ridgeline::app {
 
 /// What a job asks and reports while it waits and runs, on the loop.
 struct JobEvents {
-  /// Asked once, when its turn has come: whether its code may run. If not, the job fails as "not-trusted" and nothing
-  /// is started.
-  std::function<base::Task<bool>()> may_run;
+  /// Begins when its turn has come: whether its code may run. If not, the job fails as "not-trusted" and nothing is
+  /// started.
+  base::Task<bool> permission;
   protocol::ProgressHandler progress;
   protocol::OutputHandler output{};  ///< of a script: what it writes, as it comes
 };
@@ -67,6 +66,7 @@ class ProfileQueue {
  private:
   struct Job;
   class JobRunner;
+  class ScriptProcess;
   using ScriptEnd = base::Result<std::shared_ptr<worker::JobEnd>, protocol::Failure>;
 
   base::Task<ProfileOutcome> outcome_of(std::shared_ptr<Job> job);

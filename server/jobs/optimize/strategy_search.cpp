@@ -272,7 +272,7 @@ class Search {
  public:
   Search(const RecordedJob& job, const StrategySpace& space) : job_(job), space_(space) {}
 
-  base::Result<BestStrategy> run(const std::function<bool(std::size_t, std::size_t)>& go_on) {
+  base::Result<BestStrategy> run(base::FunctionRef<bool(std::size_t, std::size_t)> go_on) {
     if (const auto problem = prepare()) {
       return *problem;
     }
@@ -446,7 +446,7 @@ double least_step_ms(const RecordedJob& job) {
 }
 
 base::Result<BestStrategy> best_strategy(const RecordedJob& job, const StrategySpace& space,
-                                         const std::function<bool(std::size_t done, std::size_t most)>& go_on) {
+                                         base::FunctionRef<bool(std::size_t done, std::size_t most)> go_on) {
   const bool counts = std::ranges::all_of(space.accumulate, [](int count) { return count >= 1; });
   const bool times = std::ranges::all_of(space.compression, [](double one) { return one >= 1; });
   if (!counts || !times) {
