@@ -348,7 +348,7 @@ void Entries::try_batch_size(app::ProfileRequest request, const app::Target& tar
   const std::shared_ptr<const Figures> held = entry->figures;
   const app::ProfileQueue::Ticket ticket = queue_->new_ticket();
   change(target).trial = TrialState{batch_size, ticket, "batch size " + std::to_string(batch_size) + " is being tried"};
-  const std::shared_ptr<const app::MadeProfile> made(held, &held->made());
+  const std::shared_ptr<const app::ProfileWithSources> made(held, &held->profile_with_sources());
   app::JobEvents events{consent_holds(target, editor_vouches), [](const auto& /*step*/) {}};
   auto trial = queue_->try_batch_size(ticket, std::move(request), target, made, std::move(events));
   base::start(loop_, run_trial(target.entry, ticket, held, std::move(trial)));

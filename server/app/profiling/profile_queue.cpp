@@ -37,7 +37,7 @@ struct ProfileQueue::Job {
   Ticket ticket = 0;
   ProfileRequest request;
   Target target;
-  std::shared_ptr<const MadeProfile> held;  ///< of a trial: what it adds to; null for a profile
+  std::shared_ptr<const ProfileWithSources> held;  ///< of a trial: what it adds to; null for a profile
   JobEvents events;
   std::optional<ScriptRequest> script{};             ///< in place of `request`
   std::optional<protocol::Experiment> experiment{};  ///< in place of a profile
@@ -117,7 +117,8 @@ base::Task<ProfileOutcome> ProfileQueue::profile(Ticket ticket, ProfileRequest r
 }
 
 base::Task<ProfileOutcome> ProfileQueue::try_batch_size(Ticket ticket, ProfileRequest request, Target target,
-                                                        std::shared_ptr<const MadeProfile> held, JobEvents events) {
+                                                        std::shared_ptr<const ProfileWithSources> held,
+                                                        JobEvents events) {
   supersede([](const Job& job) { return job.is_trial(); });
   auto job =
       std::make_shared<Job>(Job{ticket, std::move(request), std::move(target), std::move(held), std::move(events)});

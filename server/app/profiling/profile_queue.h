@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
-#include "app/profiling/made_profile.h"
 #include "app/profiling/profile_run.h"
+#include "app/profiling/profile_with_sources.h"
 #include "app/profiling/remaining_time.h"
 #include "app/profiling/request.h"
 #include "app/profiling/script_profile.h"
@@ -53,7 +53,7 @@ class ProfileQueue {
   /// A trial (app/profiling/tried_change.h) of a batch size: what it sees is added to `held`. It replaces the trials
   /// that wait or run, and no profile.
   base::Task<ProfileOutcome> try_batch_size(Ticket ticket, ProfileRequest request, Target target,
-                                            std::shared_ptr<const MadeProfile> held, JobEvents events);
+                                            std::shared_ptr<const ProfileWithSources> held, JobEvents events);
   /// Runs an experiment on the entry, in the order of the profiles; it replaces trials, and no profile.
   base::Task<ExperimentOutcome> experiment(Ticket ticket, ProfileRequest request, Target target,
                                            protocol::Experiment experiment, JobEvents events);

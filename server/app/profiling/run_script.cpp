@@ -132,7 +132,7 @@ ProfileOutcome first_profile(ScriptRun run, const Target& target) {
   }
   ProfileRequest request;
   request.keep = false;
-  return made_profile(keep_with_texts(std::move(first), request, target));
+  return profile_with_sources(keep_with_texts(std::move(first), request, target));
 }
 
 }  // namespace
@@ -171,7 +171,8 @@ base::Task<ProfileOutcome> make_script_profile(ScriptRunner& runner, ScriptReque
     co_return std::get<FailedProjectRun>(std::move(run).error()).failure;
   }
   const auto shared = std::make_shared<ScriptRun>(std::move(*run));
-  auto making = analysed<MadeProfile>(runner, [shared, target] { return first_profile(std::move(*shared), target); });
+  auto making =
+      analysed<ProfileWithSources>(runner, [shared, target] { return first_profile(std::move(*shared), target); });
   co_return co_await std::move(making);
 }
 

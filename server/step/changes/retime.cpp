@@ -71,7 +71,7 @@ class Retimer {
     const auto was = alone_(*old_key);
     const auto is = alone_(*new_key);
     const bool known = was.has_value() && is.has_value();
-    const double factor = known ? is->ns / was->ns : scale_of(*old_key, *new_key);
+    const double factor = known ? is->ns / was->ns : size_ratio(*old_key, *new_key);
     if (unchanged_.places.ns[before] <= 0) {
       count_not_found(before, factor);
       return;

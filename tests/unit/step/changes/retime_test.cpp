@@ -271,9 +271,9 @@ TEST(Retime, WhatCannotBeTimedGrowsAsItsDataDoes) {
   EXPECT_EQ(total(grown.graph), 3000);
   EXPECT_DOUBLE_EQ(grown.assumed_ns, 3000);
   EXPECT_DOUBLE_EQ(grown.assumed_error_ns, 2000) << "it may not have grown at all";
-  EXPECT_DOUBLE_EQ(scale_of(small, large), 3);
-  EXPECT_DOUBLE_EQ(scale_of(large, small), 1 / 3.0);
-  EXPECT_DOUBLE_EQ(scale_of(small, "broken"), 1);
+  EXPECT_DOUBLE_EQ(size_ratio(small, large), 3);
+  EXPECT_DOUBLE_EQ(size_ratio(large, small), 1 / 3.0);
+  EXPECT_DOUBLE_EQ(size_ratio(small, "broken"), 1);
 }
 
 TEST(Retime, TheSpreadIsHowFarOperationsOfOneNameAreApart) {
