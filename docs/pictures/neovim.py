@@ -81,10 +81,10 @@ def draw(screen: str, columns: int, path: Path) -> None:
                 pen.obey([int(code or 0) for code in re.split("[;:]", part[2:-1])])
                 continue
             for character in part:
-                ink, paper = pen.colors()
+                foreground, background = pen.colors()
                 left = MARGIN + column * width
-                canvas.rectangle((left, top, left + width - 0.01, top + LINE - 1), fill=paper)
-                canvas.text((left, top), character, fill=ink, font=fonts[pen.bold])
+                canvas.rectangle((left, top, left + width - 0.01, top + LINE - 1), fill=background)
+                canvas.text((left, top), character, fill=foreground, font=fonts[pen.bold])
                 column += 1
     picture.save(path, optimize=True)
 

@@ -3,7 +3,7 @@ import * as vscode from 'vscode';
 import { LSPErrorCodes, ResponseError } from 'vscode-languageclient/node';
 import type { Daemon } from './daemon';
 import { pythonExtension } from './interpreter';
-import { type Launch, findLaunch } from './launch';
+import { findLaunch, type Launch } from './launch';
 import { activeNotebook, explainNotebook } from './notebook';
 import { showError, showInformation, showWarning } from './notify';
 import type { Profiles } from './profiles';

@@ -81,7 +81,7 @@ TEST(EstimateAcross, RefusesWhatIsFarOutside) {
 }
 
 /// Of 25 products the second quickest counts, 1984³ in 1984 µs, and of the devices T4, which has the least power.
-TEST(EstimateAcross, OfADeviceThatIsShortOfPowerReachesFromTheFullClockToTheEnergyOfTheOthers) {
+TEST(EstimateAcross, ShortOfPowerReachesFromTheFullClockToTheEnergyOfTheOthers) {
   const Estimators made = estimators(2);
   Device card = *find_data_sheet("T4");
   const auto full = estimate_across_devices(made, product(1024), card);
@@ -120,7 +120,7 @@ Estimators of_sums() {
   return {{}, 1, *models, {"T4", "P4"}};
 }
 
-TEST(EstimateAcross, OfFewerRowsThanWereSeenIsAShareOfTheSmallest) {
+TEST(EstimateAcross, FewerRowsThanSeenTakeAShareOfTheSmallest) {
   const Device card = *find_data_sheet("T4");
   const auto seen = estimate_across_devices(of_sums(), sum_of_rows(4096), card);
   const auto small = estimate_across_devices(of_sums(), sum_of_rows(512), card);
@@ -156,7 +156,7 @@ TEST(ErrorsAcross, StandBesideTheRooflineAndScaledTimes) {
 }
 
 /// Adding moves 12 bytes for each operation: nearly all of it scales with the bandwidth.
-TEST(WaveScaling, OfWhatMovesDataIsByTheBandwidth) {
+TEST(WaveScaling, DataMovementScalesByTheBandwidth) {
   const auto work = work_of(R"(["aten::add.Tensor",["t:float32:4096:1:cuda","t:float32:4096:1:cuda"],{}])");
   ASSERT_TRUE(work.has_value());
   const auto scaled = wave_scaled_ns(*work, *find_data_sheet("P4"), *find_data_sheet("T4"), 1000);
