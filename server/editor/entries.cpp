@@ -1,12 +1,12 @@
 #include "editor/entries.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "analysis/compare/compare_profiles.h"
 #include "app/profiling/entry_check.h"
 #include "app/profiling/project_interpreter.h"
+#include "base/path.h"
 #include "editor/setting_names.h"
 #include "report/labels.h"
 
@@ -41,7 +41,7 @@ std::string Entry::stale_reason() const {
   if (changed.empty()) {
     return {};
   }
-  const std::string name = std::filesystem::path(*changed.begin()).filename().string();
+  const std::string name(base::file_name(*changed.begin()));
   return "from before " + name + (changed.size() == 1 ? " was changed" : " and other files were changed") +
          (not_profiled.empty() ? "" : ". The save was not profiled. " + not_profiled);
 }

@@ -2,9 +2,9 @@
 import * as path from 'node:path';
 import * as vscode from 'vscode';
 import type { Daemon } from './daemon';
-import { sanitizeText } from './sanitizeText';
 import { classesIn, modelsOf, type PythonClass } from './modelClasses';
 import { showError, showInformation } from './notify';
+import { sanitizeText } from './sanitizeText';
 
 type ModelClass = PythonClass & { file: vscode.Uri };
 

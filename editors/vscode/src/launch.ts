@@ -1,8 +1,8 @@
 /** How a script is started, as a configuration of launch.json says: its arguments, working folder and environment. */
 import * as path from 'node:path';
 import * as vscode from 'vscode';
-import { sanitizeText } from './sanitizeText';
 import { showError } from './notify';
+import { sanitizeText } from './sanitizeText';
 
 export interface Launch {
   arguments?: string[];

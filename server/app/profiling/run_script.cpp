@@ -10,6 +10,7 @@
 
 #include "app/profiling/kept_profiles.h"
 #include "app/profiling/ran_sources.h"
+#include "base/path.h"
 #include "worker/process.h"
 
 namespace ridgeline::app {
@@ -106,7 +107,7 @@ base::Task<Answer<ScriptRun>> run_planned(ScriptRunner& runner, Plan plan, std::
 
 /// Why a job has no process to show.
 RunFailure no_figures(ScriptRun& run, const Target& target) {
-  const std::string name = std::filesystem::path(target.entry).filename().string();
+  const std::string name(base::file_name(target.entry));
   const bool ended_well = WIFEXITED(run.status) && WEXITSTATUS(run.status) == 0;
   const std::string what = ended_well ? "ended" : worker::describe_end(run.status);
   return {protocol::failure_of(
