@@ -1,4 +1,5 @@
 #include "jobs/optimize/own_change.h"
+#include "step/changes/apply_change.h"
 
 #include <algorithm>
 #include <cmath>

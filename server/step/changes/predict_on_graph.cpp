@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "step/changes/apply_change.h"
 #include "step/changes/change_limits.h"
 #include "step/changes/change_table.h"
 #include "step/changes/prediction_error.h"
