@@ -1,5 +1,4 @@
 #include "jobs/optimize/own_change.h"
-#include "step/changes/apply_change.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,6 +6,8 @@
 #include <optional>
 #include <string>
 #include <utility>
+
+#include "step/changes/apply_change.h"
 
 namespace ridgeline::jobs {
 
