@@ -46,7 +46,9 @@ class Pen:
                 color = self.color(codes)
                 self.foreground, self.background = (color, self.background) if code == 38 else (self.foreground, color)
             elif code in (39, 49):
-                self.foreground, self.background = (FOREGROUND, self.background) if code == 39 else (self.foreground, BACKGROUND)
+                self.foreground, self.background = (
+                    (FOREGROUND, self.background) if code == 39 else (self.foreground, BACKGROUND)
+                )
             elif code in range(30, 38):
                 self.foreground = PALETTE[code - 30]
             elif code in range(40, 48):
