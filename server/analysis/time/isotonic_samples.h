@@ -15,7 +15,8 @@ namespace ridgeline::analysis {
 /// their 95 % intervals and 1.5 %. `samples` by batch size, with positive times. Pure.
 std::vector<TimeSample> isotonic_samples(std::span<const TimeSample> samples);
 
-/// Whether the regression moved a sample by so much that the measurement has to have been disturbed: a fifth of its time or more.
+/// Whether the regression moved a sample by so much that the measurement has to have been disturbed: a fifth of its
+/// time or more.
 bool was_disturbed(const TimeSample& measured, const TimeSample& isotonic);
 
 }  // namespace ridgeline::analysis
