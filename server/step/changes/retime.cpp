@@ -68,8 +68,8 @@ class Retimer {
       set_time(before, computing_ns(before) + count_page_faults(before, after));
       return;
     }
-    const auto was = alone_(*old_key);
-    const auto is = alone_(*new_key);
+    const auto was = times_(*old_key);
+    const auto is = times_(*new_key);
     const bool known = was.has_value() && is.has_value();
     const double factor = known ? is->ns / was->ns : size_ratio(*old_key, *new_key);
     if (unchanged_.places.ns[before] <= 0) {
