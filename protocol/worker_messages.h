@@ -1,6 +1,6 @@
 // The messages between the daemon and a worker, as values.
 //
-// On the control channel, to the warm parent: loadAgent, run. From it: ready or unusable; agentLoaded or agentRefused;
+// On the control channel, to the fork server: loadAgent, run. From it: ready or unusable; agentLoaded or agentRefused;
 // started, exited. A process of a job sends joined, is answered with loadAgent, and goes on as a run. On a run's own
 // channel, from its child: progress, recording (its bytes follow), warmed, timed, choose, skipped; a result that is not
 // final once the user's batch size is recorded, and at last one that is, or failure; to it: chosen, the answer to

@@ -19,7 +19,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 FONT = "/usr/share/fonts/truetype/dejavu/DejaVuSansMono{}.ttf"
 SIZE, LINE, MARGIN = 15, 19, 14
-PAPER, INK, DIM = (22, 24, 29), (216, 220, 228), (128, 134, 148)
+BACKGROUND, FOREGROUND, DIM = (22, 24, 29), (216, 220, 228), (128, 134, 148)
 COLORS = {
     31: (240, 113, 120),
     32: (120, 200, 140),
@@ -30,7 +30,7 @@ COLORS = {
 }
 
 
-def screen_of(command: list[str], columns: int) -> str:
+def screen_text(command: list[str], columns: int) -> str:
     """Everything that the command writes to a terminal of that many columns; progress lines that it wiped are gone."""
     process, terminal = pty.fork()
     if process == 0:
@@ -54,24 +54,24 @@ def draw(text: str, columns: int, path: str) -> None:
     plain, bold = (ImageFont.truetype(FONT.format(kind), SIZE) for kind in ("", "-Bold"))
     width = plain.getlength("M")
     lines = text.strip("\n").split("\n")
-    picture = Image.new("RGB", (int(width * columns) + 2 * MARGIN, LINE * len(lines) + 2 * MARGIN), PAPER)
+    picture = Image.new("RGB", (int(width * columns) + 2 * MARGIN, LINE * len(lines) + 2 * MARGIN), BACKGROUND)
     canvas = ImageDraw.Draw(picture)
-    color, font = INK, plain
+    color, font = FOREGROUND, plain
     for row, line in enumerate(lines):
         column = 0
         for part in re.split(r"(\x1b\[[0-9;]*m)", line):
             if part.startswith("\x1b"):
                 for code in (int(code or 0) for code in part[2:-1].split(";")):
                     if code == 0:
-                        color, font = INK, plain
+                        color, font = FOREGROUND, plain
                     elif code == 1:
                         font = bold
                     elif code == 2:
                         color = DIM
                     elif code == 22:
-                        color, font = INK, plain
+                        color, font = FOREGROUND, plain
                     elif code == 39:
-                        color = INK
+                        color = FOREGROUND
                     elif code in COLORS:
                         color = COLORS[code]
                 continue
@@ -82,4 +82,4 @@ def draw(text: str, columns: int, path: str) -> None:
 
 
 if __name__ == "__main__":
-    draw(screen_of(sys.argv[3:], int(sys.argv[2])), int(sys.argv[2]), sys.argv[1])
+    draw(screen_text(sys.argv[3:], int(sys.argv[2])), int(sys.argv[2]), sys.argv[1])

@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT / "tests" / "editors" / "neovim"))
 import conftest  # noqa: E402
 
 COLUMNS = 118
-PAPER, INK = (20, 22, 27), (224, 226, 234)  # of Neovim's own dark colours
+BACKGROUND, FOREGROUND = (20, 22, 27), (224, 226, 234)  # of Neovim's own dark colours
 PALETTE = [(20, 22, 27), (255, 192, 185), (179, 246, 192), (252, 224, 148), (166, 219, 255), (255, 202, 255),
            (140, 248, 247), (224, 226, 234)]  # fmt: skip
 
@@ -31,7 +31,7 @@ class Pen:
     """What select-graphic-rendition sequences have chosen."""
 
     def __init__(self) -> None:
-        self.ink, self.paper, self.bold, self.reverse = INK, PAPER, False, False
+        self.foreground, self.background, self.bold, self.reverse = FOREGROUND, BACKGROUND, False, False
 
     def obey(self, numbers: list[int]) -> None:
         codes = iter(numbers)
@@ -44,13 +44,15 @@ class Pen:
                 self.reverse = code == 7
             elif code in (38, 48):
                 color = self.color(codes)
-                self.ink, self.paper = (color, self.paper) if code == 38 else (self.ink, color)
+                self.foreground, self.background = (color, self.background) if code == 38 else (self.foreground, color)
             elif code in (39, 49):
-                self.ink, self.paper = (INK, self.paper) if code == 39 else (self.ink, PAPER)
+                self.foreground, self.background = (
+                    (FOREGROUND, self.background) if code == 39 else (self.foreground, BACKGROUND)
+                )
             elif code in range(30, 38):
-                self.ink = PALETTE[code - 30]
+                self.foreground = PALETTE[code - 30]
             elif code in range(40, 48):
-                self.paper = PALETTE[code - 40]
+                self.background = PALETTE[code - 40]
 
     def color(self, codes: Iterator[int]) -> tuple[int, int, int]:
         if next(codes) == 2:
@@ -65,14 +67,14 @@ class Pen:
         return levels[index // 36], levels[index // 6 % 6], levels[index % 6]
 
     def colors(self) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-        return (self.paper, self.ink) if self.reverse else (self.ink, self.paper)
+        return (self.background, self.foreground) if self.reverse else (self.foreground, self.background)
 
 
 def draw(screen: str, columns: int, path: Path) -> None:
     fonts = [ImageFont.truetype(FONT.format(kind), SIZE) for kind in ("", "-Bold")]
     width = fonts[0].getlength("M")
     rows = screen.rstrip("\n").split("\n")
-    picture = Image.new("RGB", (int(width * columns) + 2 * MARGIN, LINE * len(rows) + 2 * MARGIN), PAPER)
+    picture = Image.new("RGB", (int(width * columns) + 2 * MARGIN, LINE * len(rows) + 2 * MARGIN), BACKGROUND)
     canvas, pen = ImageDraw.Draw(picture), Pen()
     for row, line in enumerate(rows):
         column, top = 0, MARGIN + row * LINE
@@ -81,10 +83,10 @@ def draw(screen: str, columns: int, path: Path) -> None:
                 pen.obey([int(code or 0) for code in re.split("[;:]", part[2:-1])])
                 continue
             for character in part:
-                ink, paper = pen.colors()
+                foreground, background = pen.colors()
                 left = MARGIN + column * width
-                canvas.rectangle((left, top, left + width - 0.01, top + LINE - 1), fill=paper)
-                canvas.text((left, top), character, fill=ink, font=fonts[pen.bold])
+                canvas.rectangle((left, top, left + width - 0.01, top + LINE - 1), fill=background)
+                canvas.text((left, top), character, fill=foreground, font=fonts[pen.bold])
                 column += 1
     picture.save(path, optimize=True)
 

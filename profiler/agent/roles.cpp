@@ -14,15 +14,15 @@ namespace ridgeline::agent {
 
 namespace {
 
-struct TrackedParameter {
+struct ModelTensor {
   std::string name;
   at::Tensor tensor;
   bool is_parameter;
 };
 
 // Never destroyed: tensors must not be released after the interpreter is gone.
-std::vector<TrackedParameter>& tracked() {
-  static auto* list = new std::vector<TrackedParameter>;
+std::vector<ModelTensor>& model_tensors() {
+  static auto* list = new std::vector<ModelTensor>;
   return *list;
 }
 std::vector<const void*>& input_blocks() {
@@ -30,7 +30,7 @@ std::vector<const void*>& input_blocks() {
   return *list;
 }
 /// Inputs that may get gradients. Weak references, so that they live no longer than without us.
-std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>>& differentiated_inputs() {
+std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>>& inputs_with_gradients() {
   static auto* list = new std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>>;
   return *list;
 }
@@ -52,7 +52,7 @@ bool is_wrapper(const at::Tensor& tensor) {
   return tensor.defined() && tensor.unsafeGetTensorImpl()->is_python_dispatch();
 }
 
-/// Whether one of the tracked tensors is such a wrapper.
+/// Whether one of the model's tensors is such a wrapper.
 std::atomic<bool> has_wrappers{false};
 
 /// The block behind a dense tensor of the CPU or of a CUDA device, which share one address space; else null.
@@ -72,7 +72,7 @@ void add_role(std::uint64_t time, const void* address, recording::Role kind, std
 
 /// The local shard of a DTensor, which has no memory of its own; any other tensor unchanged. Needs the GIL for a
 /// DTensor. The shard is an attribute in a slot: no Python code runs.
-at::Tensor with_memory(const at::Tensor& tensor) {
+at::Tensor local_tensor(const at::Tensor& tensor) {
   if (!is_wrapper(tensor)) {
     return tensor;
   }
@@ -86,20 +86,20 @@ at::Tensor with_memory(const at::Tensor& tensor) {
 }
 
 /// Holds the GIL where a parameter is a wrapper; taken before the mutex of the roles.
-class GilForWrappers {
+class WrapperGil {
  public:
-  GilForWrappers() : held_(has_wrappers.load(std::memory_order_relaxed)) {
+  WrapperGil() : held_(has_wrappers.load(std::memory_order_relaxed)) {
     if (held_) {
       state_ = PyGILState_Ensure();
     }
   }
-  ~GilForWrappers() {
+  ~WrapperGil() {
     if (held_) {
       PyGILState_Release(state_);
     }
   }
-  GilForWrappers(const GilForWrappers&) = delete;
-  GilForWrappers& operator=(const GilForWrappers&) = delete;
+  WrapperGil(const WrapperGil&) = delete;
+  WrapperGil& operator=(const WrapperGil&) = delete;
 
  private:
   bool held_;
@@ -110,7 +110,7 @@ class GilForWrappers {
 /// recorded, in the middle of the recording of another.
 template <typename Visit>
 void for_each_block(const at::Tensor& one, Visit visit) {
-  const at::Tensor tensor = with_memory(one);
+  const at::Tensor tensor = local_tensor(one);
   if (tensor.defined() && tensor.layout() == at::kSparse) {
     const auto* sparse = static_cast<const at::SparseTensorImpl*>(tensor.unsafeGetTensorImpl());
     visit(block_of(sparse->indices()));
@@ -125,7 +125,7 @@ PyObject* item(PyObject* tuple, Py_ssize_t index) { return PyTuple_GET_ITEM(tupl
 }  // namespace
 
 bool set_parameters(PyObject* list) {
-  std::vector<TrackedParameter> parameters;
+  std::vector<ModelTensor> parameters;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
     PyObject* entry = PyList_GET_ITEM(list, i);
     if (!PyTuple_Check(entry) || PyTuple_GET_SIZE(entry) != 3 || !PyUnicode_Check(item(entry, 0)) ||
@@ -137,8 +137,8 @@ bool set_parameters(PyObject* list) {
         {PyUnicode_AsUTF8(item(entry, 0)), THPVariable_Unpack(item(entry, 1)), item(entry, 2) == Py_True});
   }
   has_wrappers = std::any_of(parameters.begin(), parameters.end(),
-                             [](const TrackedParameter& parameter) { return is_wrapper(parameter.tensor); });
-  tracked() = std::move(parameters);
+                             [](const ModelTensor& parameter) { return is_wrapper(parameter.tensor); });
+  model_tensors() = std::move(parameters);
   return true;
 }
 
@@ -158,21 +158,21 @@ bool set_inputs(PyObject* list) {
     }
   }
   input_blocks() = std::move(blocks);
-  differentiated_inputs() = std::move(differentiated);
+  inputs_with_gradients() = std::move(differentiated);
   return true;
 }
 
 void mark_gradients() {
-  const GilForWrappers gil;
+  const WrapperGil gil;
   const std::lock_guard lock(role_mutex());
   const std::uint64_t time = ticks();
-  for (std::uint32_t i = 0; i < tracked().size(); ++i) {
-    if (tracked()[i].is_parameter) {
-      for_each_block(tracked()[i].tensor.grad(),
+  for (std::uint32_t i = 0; i < model_tensors().size(); ++i) {
+    if (model_tensors()[i].is_parameter) {
+      for_each_block(model_tensors()[i].tensor.grad(),
                      [&](const void* block) { add_role(time, block, recording::Role::kGradient, i); });
     }
   }
-  for (const auto& input : differentiated_inputs()) {
+  for (const auto& input : inputs_with_gradients()) {
     if (auto held = input.lock()) {
       for_each_block(at::Tensor(std::move(held)).grad(),
                      [&](const void* block) { add_role(time, block, recording::Role::kGradient, recording::kNone); });
@@ -181,12 +181,13 @@ void mark_gradients() {
 }
 
 void mark_parameters_and_inputs() {
-  const GilForWrappers gil;
+  const WrapperGil gil;
   const std::lock_guard lock(role_mutex());
   const std::uint64_t time = ticks();
-  for (std::uint32_t i = 0; i < tracked().size(); ++i) {
-    const recording::Role kind = tracked()[i].is_parameter ? recording::Role::kParameter : recording::Role::kBuffer;
-    for_each_block(tracked()[i].tensor, [&](const void* block) { add_role(time, block, kind, i); });
+  for (std::uint32_t i = 0; i < model_tensors().size(); ++i) {
+    const recording::Role kind =
+        model_tensors()[i].is_parameter ? recording::Role::kParameter : recording::Role::kBuffer;
+    for_each_block(model_tensors()[i].tensor, [&](const void* block) { add_role(time, block, kind, i); });
   }
   for (const void* block : input_blocks()) {
     add_role(time, block, recording::Role::kInput, recording::kNone);
@@ -197,10 +198,10 @@ const std::vector<RoleRecord>& roles() { return role_log(); }
 void clear_roles() { role_log().clear(); }
 
 std::vector<Parameter> parameters() {
-  const GilForWrappers gil;
+  const WrapperGil gil;
   std::vector<Parameter> list;
-  for (const TrackedParameter& parameter : tracked()) {
-    list.push_back({parameter.name, block_of(with_memory(parameter.tensor))});
+  for (const ModelTensor& parameter : model_tensors()) {
+    list.push_back({parameter.name, block_of(local_tensor(parameter.tensor))});
   }
   return list;
 }

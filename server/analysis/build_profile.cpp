@@ -26,7 +26,7 @@
 #include "analysis/memory/step_replay.h"
 #include "analysis/prediction/predictor.h"
 #include "analysis/script_figures.h"
-#include "analysis/time/credible.h"
+#include "analysis/time/isotonic_samples.h"
 #include "analysis/time/noise.h"
 #include "analysis/time/time_model.h"
 #include "analysis/time/time_sample.h"
@@ -199,10 +199,10 @@ std::vector<TimeSample> time_samples(const Runs& sampled, const std::vector<Time
 
 /// Names batch sizes whose times the model does not believe.
 void add_disturbed_warnings(Profile& profile) {
-  const std::vector<TimeSample> credible = credible_samples(profile.time_samples);
-  for (std::size_t i = 0; i < credible.size(); ++i) {
+  const std::vector<TimeSample> isotonic = isotonic_samples(profile.time_samples);
+  for (std::size_t i = 0; i < isotonic.size(); ++i) {
     const TimeSample& sample = profile.time_samples[i];
-    if (was_disturbed(sample, credible[i])) {
+    if (was_disturbed(sample, isotonic[i])) {
       profile.warnings.push_back(fmt::format(
           "Something disturbed the timing of batch size {}: {:.3g} ms ({:.3g} to {:.3g}) does not fit what larger and "
           "smaller batches took. The time model gives it little weight. Profile again when nothing else uses the "

@@ -34,19 +34,25 @@ base::Result<void> write_source(const std::string& file, const std::string& text
   return {};
 }
 
-}  // namespace
-
-base::Result<KernelConditions> kernel_conditions(const std::string& python, const std::string& cache, int threads,
-                                                 double seconds) {
+/// `compiler`: as KernelConditions has it.
+base::Result<KernelConditions> conditions_with(const std::string& compiler, const std::string& python,
+                                               const std::string& cache, int threads, double seconds) {
   const auto sources = worker::unpack_sources(cache);
   if (!sources) {
     return sources.error();
   }
+  return KernelConditions{worker::find_interpreter_here(python).path, compiler, *sources, cache, threads, seconds};
+}
+
+}  // namespace
+
+base::Result<KernelConditions> kernel_conditions(const std::string& python, const std::string& cache, int threads,
+                                                 double seconds) {
   const std::string compiler = worker::find_compiler();
   if (compiler.empty()) {
     return base::error("there is no C++ compiler. Install one (Debian: apt-get install g++) or set CXX.");
   }
-  return KernelConditions{worker::find_interpreter_here(python).path, compiler, *sources, cache, threads, seconds};
+  return conditions_with(compiler, python, cache, threads, seconds);
 }
 
 base::Result<KernelConditions> gpu_conditions(const operations::Device& gpu, const std::string& python,
@@ -55,11 +61,7 @@ base::Result<KernelConditions> gpu_conditions(const operations::Device& gpu, con
   if (std::ranges::none_of(worker::nvidia_gpus().value_or(std::vector<std::string>()), is_gpu)) {
     return base::error("this machine has no " + gpu.name);
   }
-  const auto sources = worker::unpack_sources(cache);
-  if (!sources) {
-    return sources.error();
-  }
-  return KernelConditions{worker::find_interpreter_here(python).path, "", *sources, cache, 1, seconds};
+  return conditions_with("", python, cache, 1, seconds);
 }
 
 base::Result<operations::MeasuredKernels> measure_kernels(const KernelConditions& conditions,

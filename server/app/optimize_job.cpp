@@ -50,7 +50,7 @@ std::vector<std::string> files_of(const Job& job) {
 
 /// Parts of a bucket are never faster.
 std::string partition_note(const jobs::RecordedJob& graph) {
-  const auto times = jobs::transfer_times(graph, jobs::Unsplit::kTransfer);
+  const auto times = jobs::transfer_times(graph, jobs::TransferAssumption::kTransfer);
   const auto all_reduce = times.find(jobs::CollectiveKind::kAllReduce);
   const double ms = all_reduce == times.end() ? 0 : all_reduce->second.latency_ns / 1e6;
   return fmt::format(

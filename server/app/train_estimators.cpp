@@ -168,7 +168,7 @@ SplitTimes split_times(const std::vector<DeviceTimes>& all, const TrainRequest& 
   return split;
 }
 
-Answer<Training> train_across(const std::string& cache, const TrainRequest& request) {
+Answer<Training> train_across_devices(const std::string& cache, const TrainRequest& request) {
   const auto all = times_by_device();
   if (!all) {
     return refusal(Cause::kMachine, all.error());
@@ -182,7 +182,7 @@ Answer<Training> train_across(const std::string& cache, const TrainRequest& requ
         Cause::kRequest,
         "Times of at least two GPUs with data sheets are needed. `ridgeline operations list` names the devices.");
   }
-  auto models = train_models(cache, request, operations::groups_across(split.training));
+  auto models = train_models(cache, request, operations::groups_across_devices(split.training));
   if (!models) {
     return refusal(Cause::kMachine, models.error());
   }
@@ -193,7 +193,7 @@ Answer<Training> train_across(const std::string& cache, const TrainRequest& requ
     report.rows += static_cast<int>(one.rows.size());
   }
   for (const DeviceTimes& one : split.held_out) {
-    std::ranges::move(operations::errors_across(made, one, to_scale_from(*all, request, one.device)),
+    std::ranges::move(operations::errors_across_devices(made, one, to_scale_from(*all, request, one.device)),
                       std::back_inserter(report.across));
   }
   report.devices = made.devices;
@@ -230,7 +230,7 @@ Answer<Training> train_estimators(const TrainRequest& request) {
   if (!cache) {
     return refusal(Cause::kMachine, cache.error());
   }
-  return request.across ? train_across(*cache, request) : train_on_one(*cache, request);
+  return request.across ? train_across_devices(*cache, request) : train_on_one(*cache, request);
 }
 
 }  // namespace ridgeline::app

@@ -31,7 +31,7 @@ base::Result<void> Daemon::start() {
   if (!connection) {
     return connection.error();
   }
-  serve_only(std::move(*connection));
+  serve_single_client(std::move(*connection));
   return {};
 }
 
@@ -59,7 +59,7 @@ base::Result<void> Daemon::start_pipe() {
     return base::error(std::move(problem->what));
   }
   if (auto* connection = std::get_if<std::shared_ptr<lsp::Transport>>(&endpoint)) {
-    serve_only(std::move(*connection));
+    serve_single_client(std::move(*connection));
   } else {
     listener_ = std::move(std::get<std::unique_ptr<lsp::Listener>>(endpoint));
     print_error("listening at " + options_.pipe);
@@ -75,7 +75,7 @@ base::Result<void> Daemon::start_port() {
     return base::error(std::move(problem->what));
   }
   if (auto* connection = std::get_if<std::shared_ptr<lsp::Transport>>(&endpoint)) {
-    serve_only(std::move(*connection));
+    serve_single_client(std::move(*connection));
   } else {
     listener_ = std::move(std::get<std::unique_ptr<lsp::Listener>>(endpoint));
     auto token = TokenFile::open(options_.token_file, listener_->port());
@@ -120,8 +120,8 @@ void Daemon::greet(const std::shared_ptr<lsp::Transport>& connection) {
   });
 }
 
-void Daemon::serve_only(std::shared_ptr<lsp::Transport> connection) {
-  only_one_ = true;
+void Daemon::serve_single_client(std::shared_ptr<lsp::Transport> connection) {
+  has_single_client_ = true;
   serve(std::move(connection));
 }
 
@@ -155,7 +155,7 @@ void Daemon::wait_if_idle() {
 void Daemon::session_ended(const std::shared_ptr<lsp::Session>& ended, int exit_code) {
   sessions_.erase(ended);
   wait_if_idle();
-  if (only_one_ && !stopped_) {
+  if (has_single_client_ && !stopped_) {
     exit_code_ = exit_code;
     if (options_.port.has_value() && !ended->was_initialized()) {
       print_error("the program that listens on 127.0.0.1:" + std::to_string(*options_.port) +

@@ -54,7 +54,7 @@ class Daemon final : private LinkServer {
   /// By the first message: serves a client that speaks LSP, or gives the connection to the session of its link.
   void greet(const std::shared_ptr<lsp::Transport>& connection);
   void serve(std::shared_ptr<lsp::Transport> connection) override;
-  void serve_only(std::shared_ptr<lsp::Transport> connection);
+  void serve_single_client(std::shared_ptr<lsp::Transport> connection);
   /// Begins to wait for the idle exit, when there is one and no session.
   void wait_if_idle();
   void session_ended(const std::shared_ptr<lsp::Session>& ended, int exit_code);
@@ -69,7 +69,7 @@ class Daemon final : private LinkServer {
   Links links_;
   boost::asio::steady_timer idle_;
   std::shared_ptr<void> client_process_;
-  bool only_one_ = false;
+  bool has_single_client_ = false;
   bool stopped_ = false;
   int exit_code_ = 0;
   base::Callback on_stop_;

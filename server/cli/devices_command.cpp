@@ -69,12 +69,13 @@ base::Result<app::DeviceQuestion> question_of(const DevicesOptions& options) {
 }
 
 base::Result<app::DeviceAnswer, ExitCode> predict(const DevicesOptions& options, const app::DeviceQuestion& question) {
-  const auto target = find_target_or_report(*options.request);
-  if (!target) {
-    return target.error();
+  const auto opened = open_entry_runs(*options.request);
+  if (!opened) {
+    return opened.error();
   }
-  EntryRuns runs(*options.request, *target);
-  return answer_of(app::predict_devices(runs, options.request->entry, target->project_root, std::nullopt, question));
+  EntryRuns& runs = **opened;
+  return answer_of(
+      app::predict_devices(runs, options.request->entry, runs.target().project_root, std::nullopt, question));
 }
 
 base::Result<app::DeviceAnswer, ExitCode> predict_of_trace(const DevicesOptions& options,

@@ -54,12 +54,12 @@ worker::Finished BlockingWorker::wait(ShowProgress progress, base::FunctionRef<v
   return std::move(*finished);
 }
 
-base::Result<app::Target, ExitCode> find_target_or_report(const app::ProfileRequest& request) {
+base::Result<std::unique_ptr<EntryRuns>, ExitCode> open_entry_runs(const app::ProfileRequest& request) {
   auto target = app::find_target(request);
   if (!target) {
     return report_failure(app::FailedProjectRun{target.error(), ""});
   }
-  return std::move(*target);
+  return std::make_unique<EntryRuns>(request, std::move(*target));
 }
 
 base::Task<base::Result<app::ProfileRun, app::RunFailure>> EntryRuns::profile() {
@@ -102,12 +102,8 @@ base::Task<void> EntryRuns::off_loop(std::function<void()> work) {
 base::Result<app::ProfileRun, ExitCode> profile_now(EntryRuns& runs) { return wait_for(runs.target(), runs.profile()); }
 
 base::Result<app::ProfileRun, ExitCode> profile_now(const app::ProfileRequest& request) {
-  const auto target = find_target_or_report(request);
-  if (!target) {
-    return target.error();
-  }
-  EntryRuns runs(request, *target);
-  return profile_now(runs);
+  const auto runs = open_entry_runs(request);
+  return runs ? profile_now(**runs) : runs.error();
 }
 
 base::Task<base::Result<app::ProfileRun, app::RunFailure>> CommandProfiler::profile(app::ProfileRequest request,
@@ -116,7 +112,7 @@ base::Task<base::Result<app::ProfileRun, app::RunFailure>> CommandProfiler::prof
     co_return app::RunFailure{
         protocol::failure_of(protocol::FailureKind::kCancelled, "start", "The profile was cancelled."), ""};
   }
-  EntryRuns runs(request, target);
+  EntryRuns runs(request, std::move(target));
   auto profiling = runs.profile();
   co_return co_await std::move(profiling);
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "app/entry_profiler.h"
 #include "app/experiment_runner.h"
@@ -41,14 +42,11 @@ class BlockingWorker {
   worker::Worker worker_;
 };
 
-/// What the request resolves to; a failure is written to stderr.
-base::Result<app::Target, ExitCode> find_target_or_report(const app::ProfileRequest& request);
-
-/// For use cases: waits for each run, with its progress on the terminal. `request` and `target` outlive it.
+/// For use cases: waits for each run, with its progress on the terminal. `request` outlives it.
 class EntryRuns final : public app::EntryRunner, public app::ExperimentRunner {
  public:
-  EntryRuns(const app::ProfileRequest& request, const app::Target& target)
-      : request_(request), target_(target), worker_({target.interpreter.path, target.cache}) {}
+  EntryRuns(const app::ProfileRequest& request, app::Target target)
+      : request_(request), target_(std::move(target)), worker_({target_.interpreter.path, target_.cache}) {}
 
   const app::ProfileRequest& request() const { return request_; }
   const app::Target& target() const { return target_; }
@@ -64,10 +62,13 @@ class EntryRuns final : public app::EntryRunner, public app::ExperimentRunner {
 
  private:
   const app::ProfileRequest& request_;
-  const app::Target& target_;
+  const app::Target target_;
   BlockingWorker worker_;
   std::optional<ProgressLine> line_;  ///< of the run that goes on
 };
+
+/// The runs of what the request names; a failure is written to stderr. `request` outlives them.
+base::Result<std::unique_ptr<EntryRuns>, ExitCode> open_entry_runs(const app::ProfileRequest& request);
 
 /// Profiles, and keeps the profile unless the request says not to. A failure is written to stderr.
 base::Result<app::ProfileRun, ExitCode> profile_now(EntryRuns& runs);

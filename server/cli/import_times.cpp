@@ -1,6 +1,5 @@
 #include "cli/import_times.h"
 
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -9,6 +8,7 @@
 #include "app/own_operations.h"
 #include "app/profiling/kept_profiles.h"
 #include "base/file.h"
+#include "base/path.h"
 #include "base/result.h"
 #include "cli/exit_codes.h"
 #include "cli/failure_text.h"
@@ -39,7 +39,7 @@ base::Result<Merged> import_csv(OperationTable& table, const std::string& path, 
     return text.error();
   }
   csv.measured_s = app::seconds_since_1970();
-  csv.source = csv.source.empty() ? std::filesystem::path(path).filename().string() : csv.source;
+  csv.source = csv.source.empty() ? std::string(base::file_name(path)) : csv.source;
   const auto rows = operations::parse_times(*text, path, csv);
   if (!rows) {
     return rows.error();

@@ -43,18 +43,18 @@ int predict_job_of(const JobQuestion& question) {
   if (!cluster) {
     return refuse(cluster.error().message());
   }
-  const auto target = find_target_or_report(request);
-  if (!target) {
-    return target.error();
+  const auto opened = open_entry_runs(request);
+  if (!opened) {
+    return opened.error();
   }
-  EntryRuns runs(request, *target);
+  EntryRuns& runs = **opened;
   const auto made = profile_now(runs);
   if (!made) {
     return made.error();
   }
-  const auto job = wait_for(*target, app::predict_job(runs, *made,
-                                                      {std::move(*cluster), question.cluster, std::move(*trainings),
-                                                       request.time_budget_seconds}));
+  const auto job = wait_for(runs.target(), app::predict_job(runs, *made,
+                                                            {std::move(*cluster), question.cluster,
+                                                             std::move(*trainings), request.time_budget_seconds}));
   if (!job) {
     return job.error();
   }

@@ -27,12 +27,13 @@ struct PlanOptions {
 };
 
 int plan(const PlanOptions& options) {
-  const auto target = find_target_or_report(*options.request);
-  if (!target) {
-    return target.error();
+  const auto opened = open_entry_runs(*options.request);
+  if (!opened) {
+    return opened.error();
   }
-  EntryRuns runs(*options.request, *target);
-  const auto made = answer_of(app::plan_operations(runs, {target->project_root, options.changes}, options.device));
+  EntryRuns& runs = **opened;
+  const auto made =
+      answer_of(app::plan_operations(runs, {runs.target().project_root, options.changes}, options.device));
   if (!made) {
     return made.error();
   }

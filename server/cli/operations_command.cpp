@@ -74,12 +74,12 @@ int show(const Done& done, const std::string& text) {
 }
 
 int measure(const MeasureOptions& options) {
-  const auto target = find_target_or_report(*options.request);
-  if (!target) {
-    return target.error();
+  const auto opened = open_entry_runs(*options.request);
+  if (!opened) {
+    return opened.error();
   }
-  EntryRuns runs(*options.request, *target);
-  const app::ListedSteps steps{target->project_root, options.changes};
+  EntryRuns& runs = **opened;
+  const app::ListedSteps steps{runs.target().project_root, options.changes};
   if (options.host.empty()) {
     const auto done = answer_of(app::measure_operations(runs, steps, options.seconds));
     return done ? show(*done, text_of(*done)) : done.error();

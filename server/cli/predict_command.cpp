@@ -111,10 +111,10 @@ int run_make_fit(const PredictOptions& options, EntryRuns& runs) {
                    *options.output);
 }
 
-int run_batch_question(const PredictOptions& options, const app::Target& target, EntryRuns& runs) {
+int run_batch_question(const PredictOptions& options, EntryRuns& runs) {
   std::optional<app::StoredProfile> kept;
   if (!options.refine) {
-    auto [found, warning] = app::find_kept_profile(*options.request, target);
+    auto [found, warning] = app::find_kept_profile(*options.request, runs.target());
     warn(warning);
     kept = std::move(found);
   }
@@ -155,15 +155,15 @@ int run(const PredictOptions& options) {
         "changes would bring; other batch sizes need an entry point.",
         kExitUsage);
   }
-  const auto target = find_target_or_report(*options.request);
-  if (!target) {
-    return target.error();
+  const auto opened = open_entry_runs(*options.request);
+  if (!opened) {
+    return opened.error();
   }
-  EntryRuns runs(*options.request, *target);
+  EntryRuns& runs = **opened;
   if (options.make_fit > 0) {
     return run_make_fit(options, runs);
   }
-  return run_batch_question(options, *target, runs);
+  return run_batch_question(options, runs);
 }
 
 /// At most one of them may be given; --fits and --make-fit are the last.

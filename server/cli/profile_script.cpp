@@ -40,17 +40,31 @@ namespace {
 
 namespace asio = boost::asio;
 
+/// Shows what a job has to say, and ends the loop with it.
+class ForegroundJob final : public worker::JobListener {
+ public:
+  explicit ForegroundJob(asio::io_context& loop) : loop_(loop) {}
+  void on_job_note(const std::string& message) override { print_error(message); }
+  void on_job_progress(const protocol::Progress& /*progress*/) override {}
+  void on_job_output(std::string_view /*text*/) override {}
+  void on_job_end(worker::JobEnd end) override {
+    end_ = std::move(end);
+    loop_.stop();
+  }
+  /// After the loop has ended.
+  worker::JobEnd take_end() { return std::move(*end_); }
+
+ private:
+  asio::io_context& loop_;
+  std::optional<worker::JobEnd> end_;
+};
+
 /// Runs the job to its end. Interrupts are the command's: the terminal sends them to it, too.
 base::Result<worker::JobEnd, protocol::Failure> run_job(worker::JobOptions options) {
   asio::io_context loop;
   worker::Reaper reaper(loop);
-  std::optional<worker::JobEnd> ended;
-  auto job = worker::Job::start(loop, reaper, std::move(options),
-                                {[](const std::string& note) { print_error(note); },
-                                 [&](worker::JobEnd end) {
-                                   ended = std::move(end);
-                                   loop.stop();
-                                 }});
+  ForegroundJob listener(loop);
+  auto job = worker::Job::start(loop, reaper, std::move(options), listener);
   if (!job) {
     return job.error();
   }
@@ -69,8 +83,9 @@ base::Result<worker::JobEnd, protocol::Failure> run_job(worker::JobOptions optio
   };
   wait();
   loop.run();
-  ended->interrupted = interrupted;
-  return std::move(*ended);
+  worker::JobEnd end = listener.take_end();
+  end.interrupted = interrupted;
+  return end;
 }
 
 class BlockingScript final : public app::ScriptRunner {

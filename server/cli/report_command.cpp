@@ -76,7 +76,7 @@ void add_report_command(CLI::App& app, int& exit_code) {
       "  ridgeline report trace.json.gz --batch-size 32 --project-root ~/project");
   command->callback([command, trace, output, &exit_code] {
     if (trace->trace.empty()) {
-      const auto last = app::last_profile(".");
+      const auto last = app::last_profile_id(".");
       if (!last) {
         exit_code = fail(last.error(), kExitUsage);
         return;

@@ -15,9 +15,9 @@ namespace {
 
 std::string rendered(const report::TrainingReport& report, bool across, const std::string& format) {
   if (format == "json") {
-    return across ? report::json_training_across(report) : report::json_training(report);
+    return across ? report::json_training_across_devices(report) : report::json_training(report);
   }
-  return across ? report::text_training_across(report) : report::text_training(report);
+  return across ? report::text_training_across_devices(report) : report::text_training(report);
 }
 
 int train(const app::TrainRequest& request, const Output& output) {

@@ -86,15 +86,15 @@ int run_on_trace(const WhatIfOptions& options, app::WantedChanges wanted) {
 
 using AnswerOrExit = base::Result<analysis::WhatIf, ExitCode>;
 
-AnswerOrExit searched(const WhatIfOptions& options, EntryRuns& runs, const app::Target& target,
-                      const app::PredictedStep& step, app::ChangeQuestion question, const app::ShowFirst& show) {
+AnswerOrExit searched(const WhatIfOptions& options, EntryRuns& runs, const app::PredictedStep& step,
+                      app::ChangeQuestion question, const app::ShowFirst& show) {
   const auto limit = options.memory_bytes > 0 ? std::optional(options.memory_bytes) : std::nullopt;
-  return wait_for(target, app::search_changes(runs, step, std::move(question), limit, show));
+  return wait_for(runs.target(), app::search_changes(runs, step, std::move(question), limit, show));
 }
 
-AnswerOrExit predicted(EntryRuns& runs, const app::Target& target, const app::PredictedStep& step,
-                       app::ChangeQuestion question, const app::ShowFirst& show) {
-  auto predicted = wait_for(target, app::predict_changes(runs, step, std::move(question), show));
+AnswerOrExit predicted(EntryRuns& runs, const app::PredictedStep& step, app::ChangeQuestion question,
+                       const app::ShowFirst& show) {
+  auto predicted = wait_for(runs.target(), app::predict_changes(runs, step, std::move(question), show));
   if (!predicted) {
     return predicted.error();
   }
@@ -102,11 +102,11 @@ AnswerOrExit predicted(EntryRuns& runs, const app::Target& target, const app::Pr
 }
 
 int run_on_entry(const WhatIfOptions& options, app::WantedChanges wanted) {
-  const auto target = find_target_or_report(*options.request);
-  if (!target) {
-    return target.error();
+  const auto opened = open_entry_runs(*options.request);
+  if (!opened) {
+    return opened.error();
   }
-  EntryRuns runs(*options.request, *target);
+  EntryRuns& runs = **opened;
   const auto made = profile_now(runs);
   if (!made) {
     return made.error();
@@ -119,7 +119,7 @@ int run_on_entry(const WhatIfOptions& options, app::WantedChanges wanted) {
                     problem),
         kExitUsage);
   }
-  if (const auto ran = app::make_python_changes(wanted, base.graph, target->interpreter.path); !ran) {
+  if (const auto ran = app::make_python_changes(wanted, base.graph, runs.target().interpreter.path); !ran) {
     return fail(ran.error(), kExitUsage);
   }
   const bool is_usual = options.changes.empty() && options.files.empty();
@@ -128,11 +128,11 @@ int run_on_entry(const WhatIfOptions& options, app::WantedChanges wanted) {
   const app::PredictedStep step{std::make_shared<const app::WhatIfBase>(std::move(base)),
                                 app::no_times(made->profile.environment), std::move(wanted.user_changes),
                                 options.measure_seconds};
-  auto answer = options.search ? searched(options, runs, *target, step, std::move(question), show)
-                               : predicted(runs, *target, step, std::move(question), show);
+  auto answer = options.search ? searched(options, runs, step, std::move(question), show)
+                               : predicted(runs, step, std::move(question), show);
   if (answer && (options.attempt || options.search)) {
     const std::size_t most = options.search ? app::kMostTried : protocol::kMaxChanges;
-    answer = wait_for(*target, app::try_changes(runs, std::move(*answer), most, options.try_seconds));
+    answer = wait_for(runs.target(), app::try_changes(runs, std::move(*answer), most, options.try_seconds));
   }
   if (!answer) {
     return answer.error();

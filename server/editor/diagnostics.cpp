@@ -1,10 +1,10 @@
 #include "editor/diagnostics.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "analysis/advice.h"
+#include "base/path.h"
 #include "editor/batch_size_method.h"
 #include "editor/mistakes.h"
 #include "report/labels.h"
@@ -173,7 +173,7 @@ void add_unparsed(const Snapshot& snapshot, std::vector<Diagnostic>& diagnostics
 }  // namespace
 
 std::string unparsed_message(const lsp::Document& document) {
-  const std::string name = std::filesystem::path(document.path()).filename().string();
+  const std::string name(base::file_name(document.path()));
   if (document.bytes().size() > source::kMaxTextBytes) {
     return name + " is larger than " + std::to_string(source::kMaxTextBytes >> 20) +
            " MiB. It is not parsed, and shows no figures.";

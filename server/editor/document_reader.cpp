@@ -8,7 +8,7 @@
 
 #include "base/utf8.h"
 #include "source/line_map.h"
-#include "source/training_mark.h"
+#include "source/training_start.h"
 
 namespace ridgeline::editor {
 
@@ -171,10 +171,10 @@ SourceFacts DocumentReader::facts() const {
   SourceFacts facts;
   facts.version = version_;
   if (tree_.has_value()) {
-    facts.parsed = !tree_->given_up();
+    facts.parsed = !tree_->was_aborted();
     facts.entry_point = source::find_entry_point(*tree_);
     facts.definitions = source::definitions(*tree_);
-    facts.script = facts.entry_point.has_value() ? std::nullopt : source::find_training(*tree_);
+    facts.script = facts.entry_point.has_value() ? std::nullopt : source::find_training_start(*tree_);
   }
   return facts;
 }

@@ -1,13 +1,12 @@
 #include "editor/entries.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "analysis/compare/compare_profiles.h"
 #include "app/profiling/entry_check.h"
 #include "app/profiling/project_interpreter.h"
-#include "app/profiling/unsaved_text.h"
+#include "base/path.h"
 #include "editor/setting_names.h"
 #include "report/labels.h"
 
@@ -42,7 +41,7 @@ std::string Entry::stale_reason() const {
   if (changed.empty()) {
     return {};
   }
-  const std::string name = std::filesystem::path(*changed.begin()).filename().string();
+  const std::string name(base::file_name(*changed.begin()));
   return "from before " + name + (changed.size() == 1 ? " was changed" : " and other files were changed") +
          (not_profiled.empty() ? "" : ". The save was not profiled. " + not_profiled);
 }
@@ -163,7 +162,7 @@ app::JobEvents Entries::events_of(const app::Target& target, app::ProfileQueue::
     }
     progress(step);
   };
-  return {[this, target, editor_vouches] { return consent_holds(target, editor_vouches); }, show};
+  return {consent_holds(target, editor_vouches), show};
 }
 
 base::Task<ProfileEnd> Entries::profile(app::ProfileRequest request, app::Target target, bool editor_vouches,
@@ -296,9 +295,8 @@ base::Task<app::ExperimentOutcome> Entries::experiment(app::ProfileQueue::Ticket
   if (queue_ == nullptr) {
     throw base::OwnerGone();
   }
-  const auto may_run = [this, target, editor_vouches] { return consent_holds(target, editor_vouches); };
-  auto job =
-      queue_->experiment(ticket, std::move(request), target, std::move(experiment), {may_run, std::move(progress)});
+  app::JobEvents events{consent_holds(target, editor_vouches), std::move(progress)};
+  auto job = queue_->experiment(ticket, std::move(request), target, std::move(experiment), std::move(events));
   auto end = base::while_alive(lifetime_, std::move(job));
   app::ExperimentOutcome outcome = co_await std::move(end);
   if (outcome.has_error()) {
@@ -350,9 +348,9 @@ void Entries::try_batch_size(app::ProfileRequest request, const app::Target& tar
   const std::shared_ptr<const Figures> held = entry->figures;
   const app::ProfileQueue::Ticket ticket = queue_->new_ticket();
   change(target).trial = TrialState{batch_size, ticket, "batch size " + std::to_string(batch_size) + " is being tried"};
-  const std::shared_ptr<const app::MadeProfile> made(held, &held->made());
-  const auto may_run = [this, target, editor_vouches] { return consent_holds(target, editor_vouches); };
-  auto trial = queue_->try_batch_size(ticket, std::move(request), target, made, {may_run, [](const auto& /*step*/) {}});
+  const std::shared_ptr<const app::ProfileWithSources> made(held, &held->profile_with_sources());
+  app::JobEvents events{consent_holds(target, editor_vouches), [](const auto& /*step*/) {}};
+  auto trial = queue_->try_batch_size(ticket, std::move(request), target, made, std::move(events));
   base::start(loop_, run_trial(target.entry, ticket, held, std::move(trial)));
   announce(target.entry);
 }
@@ -426,18 +424,6 @@ base::Task<bool> Entries::use_stored_profile(app::ProfileRequest request, app::T
   }
   show(target.entry, std::move(figures), {});
   co_return true;
-}
-
-void Entries::reread(const std::string& path, std::function<bool()> is_open) {
-  base::start(loop_, read_file(path, std::move(is_open)));
-}
-
-base::Task<void> Entries::read_file(std::string path, std::function<bool()> is_open) {
-  auto file = read_files([path] { return app::text_of(path); });
-  const std::optional<std::string> text = co_await std::move(file);
-  if (!is_open()) {
-    file_changed(path, text);
-  }
 }
 
 void Entries::file_changed(const std::string& path, const std::optional<std::string_view>& text) {

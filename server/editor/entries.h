@@ -4,7 +4,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -129,8 +128,6 @@ class Entries {
   base::Task<bool> use_stored_profile(app::ProfileRequest request, app::Target target);
   /// The file has a new text, in an editor or on disk; nothing: it was deleted.
   void file_changed(const std::string& path, const std::optional<std::string_view>& text);
-  /// file_changed() with the text on disk, unless `is_open` says that an editor has opened it by then.
-  void reread(const std::string& path, std::function<bool()> is_open);
 
   /// Runs `work` on the thread that reads files, so that the loop does not wait for a disk; returns its result.
   template <typename Work>
@@ -187,7 +184,6 @@ class Entries {
   base::Task<void> load_kept(app::ProfileRequest request, app::Target target);
   /// In the place of those before. `changed`: files that are not what ran.
   void show(const std::string& path, std::shared_ptr<const Figures> figures, std::set<std::string> changed);
-  base::Task<void> read_file(std::string path, std::function<bool()> is_open);
   void end_trial(const std::string& path, const std::shared_ptr<const Figures>& held, app::ProfileOutcome outcome);
 
   boost::asio::io_context& loop_;

@@ -13,22 +13,22 @@ namespace ridgeline::editor {
 
 using analysis::Node;
 
-Figures::Figures(app::MadeProfile made, std::shared_ptr<const analysis::Predictor> earlier)
-    : made_(std::move(made)), outlook_(made_.outlook), models_(std::move(earlier)) {
-  predictor_ = analysis::make_predictor(made_.profile);
-  if (made_.profile.time_model.has_value()) {
+Figures::Figures(app::ProfileWithSources profile, std::shared_ptr<const analysis::Predictor> earlier)
+    : profile_(std::move(profile)), outlook_(profile_.outlook), models_(std::move(earlier)) {
+  predictor_ = analysis::make_predictor(profile_.profile);
+  if (profile_.profile.time_model.has_value()) {
     models_ = std::make_shared<const analysis::Predictor>(predictor_);
   } else if (models_ != nullptr) {
-    if (auto carried = analysis::carried_over(*models_, made_.profile)) {
+    if (auto carried = analysis::carried_over(*models_, profile_.profile)) {
       predictor_ = std::move(*carried);
-      outlook_ = analysis::outlook_of(predictor_, made_.profile.batch_size);
+      outlook_ = analysis::outlook_of(predictor_, profile_.profile.batch_size);
     }
   }
-  for (const analysis::LineCost& line : made_.profile.lines) {
+  for (const analysis::LineCost& line : profile_.profile.lines) {
     files_[path_of(line.location)].lines[line.location.line] = &line;
   }
-  add(made_.profile.breakdown);
-  for (const protocol::SourceText& source : made_.sources) {
+  add(profile_.profile.breakdown);
+  for (const protocol::SourceText& source : profile_.sources) {
     FileFigures& file = files_[source.path];
     file.text = &source.text;
     file.text_lines.emplace(source.text);
@@ -63,20 +63,21 @@ const FileFigures* Figures::file(std::string_view path) const {
 }
 
 bool Figures::differs_in_batch_size_only(std::string_view path, std::string_view text) const {
-  const FileFigures* file = path == made_.profile.entry_path ? this->file(path) : nullptr;
-  return file != nullptr && file->text != nullptr && made_.batch_size_literal.has_value() &&
-         source::differ_in_number_only(*file->text, *made_.batch_size_literal, text);
+  const FileFigures* file = path == profile_.profile.entry_path ? this->file(path) : nullptr;
+  return file != nullptr && file->text != nullptr && profile_.batch_size_literal.has_value() &&
+         source::differ_in_number_only(*file->text, *profile_.batch_size_literal, text);
 }
 
 std::string Figures::path_of(const analysis::Location& place) const {
-  return place.file.empty() || place.file.front() == '/' ? place.file : made_.profile.project_root + "/" + place.file;
+  return place.file.empty() || place.file.front() == '/' ? place.file
+                                                         : profile_.profile.project_root + "/" + place.file;
 }
 
 std::string_view Figures::library_line(const analysis::Location& place) const {
-  const auto& call = made_.profile.library_call;
-  for (std::size_t i = 0; call.has_value() && i < std::min(call->lines.size(), made_.library_lines.size()); ++i) {
+  const auto& call = profile_.profile.library_call;
+  for (std::size_t i = 0; call.has_value() && i < std::min(call->lines.size(), profile_.library_lines.size()); ++i) {
     if (call->lines[i].location == place) {
-      return made_.library_lines[i];
+      return profile_.library_lines[i];
     }
   }
   return {};
@@ -118,7 +119,7 @@ std::optional<analysis::Location> Figures::forward_of(const Node& node) const {
 }
 
 const Node* Figures::node(std::string_view id) const {
-  const Node* node = &made_.profile.breakdown;
+  const Node* node = &profile_.profile.breakdown;
   while (!id.empty()) {
     const std::string_view part = id.substr(0, id.find('.'));
     std::size_t number = 0;

@@ -14,7 +14,7 @@
 #include "analysis/prediction/predictor.h"
 #include "analysis/values/prediction.h"
 #include "analysis/values/profile.h"
-#include "app/profiling/made_profile.h"
+#include "app/profiling/profile_with_sources.h"
 #include "base/function_ref.h"
 #include "base/line_index.h"
 
@@ -35,18 +35,18 @@ struct FileFigures {
 class Figures {
  public:
   /// `earlier`: the models of the last profile that had some, for a profile without; null: there are none.
-  explicit Figures(app::MadeProfile made, std::shared_ptr<const analysis::Predictor> earlier = nullptr);
+  explicit Figures(app::ProfileWithSources profile, std::shared_ptr<const analysis::Predictor> earlier = nullptr);
   Figures(const Figures&) = delete;
   Figures& operator=(const Figures&) = delete;
 
-  const app::MadeProfile& made() const { return made_; }
-  const analysis::Profile& profile() const { return made_.profile; }
+  const app::ProfileWithSources& profile_with_sources() const { return profile_; }
+  const analysis::Profile& profile() const { return profile_.profile; }
   const analysis::Predictor& predictor() const { return predictor_; }
   const analysis::Outlook& outlook() const { return outlook_; }
   /// The last models of several batch sizes: of this profile, else of an earlier one. Null: there are none.
   const std::shared_ptr<const analysis::Predictor>& models() const { return models_; }
-  std::int64_t created_s() const { return made_.created_s; }
-  const std::vector<protocol::SourceText>& sources() const { return made_.sources; }
+  std::int64_t created_s() const { return profile_.created_s; }
+  const std::vector<protocol::SourceText>& sources() const { return profile_.sources; }
 
   /// By absolute path; null: the profile has nothing there.
   const FileFigures* file(std::string_view path) const;
@@ -76,7 +76,7 @@ class Figures {
   /// A line of the profile's library call; empty for any other.
   std::string_view library_line(const analysis::Location& place) const;
 
-  app::MadeProfile made_;
+  app::ProfileWithSources profile_;
   analysis::Outlook outlook_;
   std::shared_ptr<const analysis::Predictor> models_;
   analysis::Predictor predictor_;

@@ -1,7 +1,6 @@
 #include "editor/hover.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -9,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/path.h"
 #include "base/text.h"
 #include "editor/batch_size_method.h"
 #include "report/labels.h"
@@ -71,8 +71,8 @@ void add(Cost& cost, const LineCost& line) {
 
 report::LineBelow line_below(const Figures& figures, const analysis::Location& place, double ms, const UriOf& uri_of) {
   const std::string number = std::to_string(place.line);
-  return {std::filesystem::path(place.file).filename().string() + ":" + number,
-          uri_of(figures.path_of(place)) + "#L" + number, std::string(base::trimmed(figures.line_text(place))), ms};
+  return {std::string(base::file_name(place.file)) + ":" + number, uri_of(figures.path_of(place)) + "#L" + number,
+          std::string(base::trimmed(figures.line_text(place))), ms};
 }
 
 /// The address of a line; empty without one.

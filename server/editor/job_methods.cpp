@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,6 +11,7 @@
 #include "app/optimize_job.h"
 #include "base/file.h"
 #include "base/line_index.h"
+#include "base/path.h"
 #include "protocol/shown_text.h"
 #include "report/rendered_best_strategy.h"
 #include "report/rendered_job.h"
@@ -115,7 +115,7 @@ base::Result<ShownJob> shown_job(const std::string& path, const std::vector<std:
   }
   ShownJob shown{std::move(*report), {}};
   if (shown.report.slower.has_value()) {
-    shown.slow_line = slow_line(*shown.report.slower, project_root, std::filesystem::path(path).filename().string());
+    shown.slow_line = slow_line(*shown.report.slower, project_root, std::string(base::file_name(path)));
   }
   return shown;
 }

@@ -201,8 +201,8 @@ base::Task<ProfileEnd> ProfilingFlow::run(Workspace& workspace, app::ProfileRequ
     auto profiled = workspace.while_open(entries_.profile(request, target, vouches, app::as_overlay(open_texts), show));
     ProfileEnd end = co_await std::move(profiled);
     bar->end(end.has_error() ? end.error().message : "");
-    if (end.has_value() && (*end)->figures != nullptr && !(*end)->figures->made().warning.empty()) {
-      workspace.session().log(protocol::MessageType::kWarning, (*end)->figures->made().warning);
+    if (end.has_value() && (*end)->figures != nullptr && !(*end)->figures->profile_with_sources().warning.empty()) {
+      workspace.session().log(protocol::MessageType::kWarning, (*end)->figures->profile_with_sources().warning);
     }
     if (end.has_value() || end.error().kind != protocol::FailureKind::kNotTrusted) {
       co_return end;
@@ -280,7 +280,7 @@ bool ProfilingFlow::needs_profile(const std::string& entry) const {
   const auto known = entries_.find(entry);
   // Figures that are up to date and not kept are those of a text that was not saved: now it is.
   return known == nullptr || known->figures == nullptr || known->is_stale() ||
-         (!known->batch_size_changed && !known->figures->made().kept);
+         (!known->batch_size_changed && !known->figures->profile_with_sources().kept);
 }
 
 base::Task<bool> ProfilingFlow::use_stored_profile(Workspace& workspace, app::ProfileRequest request,

@@ -95,8 +95,8 @@ std::string WhatIfFlow::entry_of(const Workspace& workspace, const std::string& 
 
 std::shared_ptr<WhatIfFlow::EntryChanges> WhatIfFlow::known(const std::string& path) {
   const auto entry = entries_.find(path);
-  if (entry == nullptr || entry->figures == nullptr || entry->figures->made().what_if == nullptr || entry->is_stale() ||
-      entry->batch_size_changed) {
+  if (entry == nullptr || entry->figures == nullptr || entry->figures->profile_with_sources().what_if == nullptr ||
+      entry->is_stale() || entry->batch_size_changed) {
     drop(path);
     return nullptr;
   }
@@ -127,7 +127,8 @@ void WhatIfFlow::drop(const std::string& path) {
 
 void WhatIfFlow::drop_older(const Entry& entry) {
   const auto of = known_.find(entry.path);
-  if (of != known_.end() && of->second->figures->made().what_if != entry.figures->made().what_if) {
+  if (of != known_.end() &&
+      of->second->figures->profile_with_sources().what_if != entry.figures->profile_with_sources().what_if) {
     drop(entry.path);
   }
 }
@@ -203,14 +204,18 @@ base::Task<WhatIfFlow::Prepared> WhatIfFlow::prepare(Workspace& workspace, std::
 }
 
 app::PredictedStep WhatIfFlow::step_of(const EntryChanges& known) {
-  return {known.figures->made().what_if, app::no_times(known.figures->profile().environment), {}, kMeasureSeconds};
+  return {known.figures->profile_with_sources().what_if,
+          app::no_times(known.figures->profile().environment),
+          {},
+          kMeasureSeconds};
 }
 
 app::ShowFirst WhatIfFlow::show_rows(const EntryChanges& known, ShowPart show) {
   if (!show) {
     return {};
   }
-  return [base = known.figures->made().what_if, show = std::move(show)](const analysis::ChangeAnswer& row) {
+  return [base = known.figures->profile_with_sources().what_if,
+          show = std::move(show)](const analysis::ChangeAnswer& row) {
     analysis::WhatIf part = base->answer;
     part.changes = {row};
     show(part);
@@ -233,7 +238,8 @@ base::Task<base::Result<void, app::RunFailure>> WhatIfFlow::predict(std::shared_
 
 base::Task<void> WhatIfFlow::remember(std::shared_ptr<Request> query, analysis::WhatIf answer, bool is_whole) {
   EntryChanges& known = *query->known;
-  const auto of_step = static_cast<std::ptrdiff_t>(known.figures->made().what_if->answer.warnings.size());
+  const auto of_step =
+      static_cast<std::ptrdiff_t>(known.figures->profile_with_sources().what_if->answer.warnings.size());
   const std::vector<std::string> warnings(answer.warnings.begin() + of_step, answer.warnings.end());
   std::vector<ChangeRequest> changes;
   for (analysis::ChangeAnswer& row : answer.changes) {
@@ -325,7 +331,7 @@ base::Task<WhatIfEnd> WhatIfFlow::ask(Workspace& workspace, std::string uri, std
 }
 
 analysis::WhatIf WhatIfFlow::answer_of(const EntryChanges& known, const std::vector<ChangeRequest>& changes) {
-  analysis::WhatIf answer = known.figures->made().what_if->answer;
+  analysis::WhatIf answer = known.figures->profile_with_sources().what_if->answer;
   for (const ChangeRequest& change : changes) {
     const Row& row = known.rows.at(change);
     answer.changes.push_back(row.answer);
@@ -356,7 +362,8 @@ base::Task<app::Answer<analysis::WhatIf>> WhatIfFlow::search(Workspace& workspac
   }
   const std::shared_ptr<Request> query = *ready;
   const std::shared_ptr<EntryChanges> of = query->known;
-  if (const auto problem = app::fit_problem(*of->figures->made().what_if); memory_bytes && !problem.empty()) {
+  if (const auto problem = app::fit_problem(*of->figures->profile_with_sources().what_if);
+      memory_bytes && !problem.empty()) {
     co_return app::refusal(app::Cause::kRequest, "The memory limit cannot be kept to: " + std::string(problem) + ".");
   }
   auto searching =
@@ -383,7 +390,8 @@ base::Task<app::Answer<app::DeviceAnswer>> WhatIfFlow::compare_devices(Workspace
   const std::shared_ptr<Request> query = *ready;
   const app::Target& target = query->target;
   auto predicting = app::predict_devices(*query, target.entry, target.project_root,
-                                         query->known->figures->made().what_if->answer.batch_size, std::move(question));
+                                         query->known->figures->profile_with_sources().what_if->answer.batch_size,
+                                         std::move(question));
   co_return co_await std::move(predicting);
 }
 
@@ -397,7 +405,7 @@ base::Task<WhatIfEnd> WhatIfFlow::attempt(Workspace& workspace, std::string uri,
   const std::shared_ptr<Request> query = *ready;
   EntryChanges& of = *query->known;
   Row& known = of.rows.try_emplace(change, Row{unknown_row(change)}).first->second;
-  analysis::WhatIf before = of.figures->made().what_if->answer;
+  analysis::WhatIf before = of.figures->profile_with_sources().what_if->answer;
   before.changes = {known.answer};
   auto trying = app::try_these(*query, std::move(before), {change}, kTrySeconds);
   auto answer = co_await std::move(trying);

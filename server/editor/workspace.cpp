@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "app/profiling/unsaved_text.h"
 #include "base/path.h"
 #include "editor/answers_json.h"
 #include "editor/diagnostics.h"
@@ -32,6 +33,16 @@ std::shared_ptr<const std::string> ran_text(const Entry& entry, const std::strin
   const auto& sources = entry.failed->sources;
   const auto ran = std::ranges::find(*sources, path, &protocol::SourceText::path);
   return ran == sources->end() ? nullptr : std::shared_ptr<const std::string>(sources, &ran->text);
+}
+
+/// Entries::file_changed() with the text on disk, unless the session's client has opened the file by then.
+base::Task<void> reread_file(Entries& entries, std::weak_ptr<lsp::Session> session, std::string path) {
+  auto reading = entries.read_files([path] { return app::text_of(path); });
+  const std::optional<std::string> text = co_await std::move(reading);
+  const auto alive = session.lock();
+  if (alive == nullptr || alive->documents().find_path(path) == nullptr) {
+    entries.file_changed(path, text);
+  }
 }
 
 }  // namespace
@@ -134,11 +145,7 @@ void Workspace::closed(const lsp::Document& document) {
 }
 
 void Workspace::reread(const std::string& path) {
-  const auto is_open = [session = session_.weak_from_this(), path] {
-    const auto alive = session.lock();
-    return alive != nullptr && alive->documents().find_path(path) != nullptr;
-  };
-  entries_.reread(path, is_open);
+  base::start(entries_.loop(), reread_file(entries_, session_.weak_from_this(), path));
 }
 
 void Workspace::entry_changed(const Entry& entry) {

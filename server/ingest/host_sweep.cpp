@@ -66,8 +66,8 @@ std::vector<Span> backward_elsewhere(const Trace& trace, std::uint32_t main) {
 class Sweeper {
  public:
   Sweeper(const Trace& trace, const TraceFiles& files, const std::unordered_set<std::uint64_t>& externals,
-          RecordingParts& parts, TraceLosses& losses)
-      : trace_(trace), externals_(externals), parts_(parts), stacks_(trace, files, parts), losses_(losses) {}
+          ColumnsBuilder& builder, TraceLosses& losses)
+      : trace_(trace), externals_(externals), builder_(builder), stacks_(trace, files, builder), losses_(losses) {}
 
   HostSweep run(const std::vector<std::uint32_t>& order) {
     backward_elsewhere_ = backward_elsewhere(trace_, order.front());
@@ -152,7 +152,7 @@ class Sweeper {
 
   /// Samples the thread of the iterations as the agent's timer would have.
   void sample_until(std::uint64_t time) {
-    const Scope scope = ops_.empty() ? Scope::kUser : static_cast<Scope>(parts_.columns.op_scope[ops_.back().op]);
+    const Scope scope = ops_.empty() ? Scope::kUser : static_cast<Scope>(builder_.columns.op_scope[ops_.back().op]);
     if (thread_ == 0 && !functions_.empty() && scope != Scope::kFunction) {
       sample(cursor_, time, functions_.back().node);
     } else if (thread_ == 0 && functions_.empty() && scope == Scope::kUser) {
@@ -167,7 +167,7 @@ class Sweeper {
       const Span& span = backward_elsewhere_[next_backward_];
       if (span.start < time && span.end > cursor_) {
         sample(std::max(cursor_, span.start), std::min(time, span.end),
-               parts_.child(node(), stacks_.engine_code(), 0, 0));
+               builder_.push_frame(node(), stacks_.engine_code(), 0, 0));
       }
       if (span.end >= time) {
         break;
@@ -177,9 +177,9 @@ class Sweeper {
 
   void sample(std::uint64_t from, std::uint64_t to, std::uint32_t stack) {
     std::uint64_t at = (from + kSampleNs - 1) / kSampleNs * kSampleNs;
-    for (; at < to && parts_.columns.sample_time.size() < kMaxSamples; at += kSampleNs) {
-      parts_.columns.sample_time.push_back(at);
-      parts_.columns.sample_node.push_back(stack);
+    for (; at < to && builder_.columns.sample_time.size() < kMaxSamples; at += kSampleNs) {
+      builder_.columns.sample_time.push_back(at);
+      builder_.columns.sample_node.push_back(stack);
     }
   }
 
@@ -230,11 +230,11 @@ class Sweeper {
     const std::uint32_t parent = functions_.empty() ? 0 : functions_.back().node;
     const bool fits = functions_.size() < kMaxFrames;
     losses_.too_deep += fits ? 0 : 1;
-    functions_.push_back({end, fits ? parts_.child(parent, frame.code, frame.line, frame.instance) : parent});
+    functions_.push_back({end, fits ? builder_.push_frame(parent, frame.code, frame.line, frame.instance) : parent});
   }
 
   void add_op(const TraceEvent& event) {
-    recording::Columns& columns = parts_.columns;
+    recording::Columns& columns = builder_.columns;
     const auto op = static_cast<std::uint32_t>(columns.op_name.size());
     const std::uint32_t parent = ops_.empty() ? kNone : ops_.back().op;
     const Scope scope = scope_of(event, parent);
@@ -266,10 +266,10 @@ class Sweeper {
   }
 
   bool is_hooked_node(std::uint32_t op, std::string_view name) const {
-    const std::uint32_t index = parts_.columns.op_name[op];
-    const std::uint32_t begin = index == 0 ? 0 : parts_.columns.string_ends[index - 1];
-    const std::string_view outer(reinterpret_cast<const char*>(parts_.columns.string_bytes.data()) + begin,
-                                 parts_.columns.string_ends[index] - begin);
+    const std::uint32_t index = builder_.columns.op_name[op];
+    const std::uint32_t begin = index == 0 ? 0 : builder_.columns.string_ends[index - 1];
+    const std::string_view outer(reinterpret_cast<const char*>(builder_.columns.string_bytes.data()) + begin,
+                                 builder_.columns.string_ends[index] - begin);
     return outer.starts_with(kNodeWithHooks) && outer.substr(kNodeWithHooks.size()) == name;
   }
 
@@ -284,11 +284,12 @@ class Sweeper {
     const std::uint32_t outer = node();
     switch (phase_of_range(event, trace_.strings[event.name], trace_.source)) {
       case RangePhase::kOptimizer:
-        return parts_.child(outer, parts_.code("/site-packages/torch/optim/optimizer.py", "step"), 0, 0);
+        return builder_.push_frame(outer, builder_.code("/site-packages/torch/optim/optimizer.py", "step"), 0, 0);
       case RangePhase::kData:
-        return parts_.child(outer, parts_.code("/site-packages/torch/utils/data/dataloader.py", "__next__"), 0, 0);
+        return builder_.push_frame(outer, builder_.code("/site-packages/torch/utils/data/dataloader.py", "__next__"), 0,
+                                   0);
       case RangePhase::kBackward:
-        return parts_.child(outer, stacks_.engine_code(), 0, 0);
+        return builder_.push_frame(outer, stacks_.engine_code(), 0, 0);
       default:
         return outer;
     }
@@ -296,7 +297,7 @@ class Sweeper {
 
   const Trace& trace_;
   const std::unordered_set<std::uint64_t>& externals_;
-  RecordingParts& parts_;
+  ColumnsBuilder& builder_;
   TraceStacks stacks_;
   TraceLosses& losses_;
   HostSweep result_;
@@ -312,8 +313,8 @@ class Sweeper {
 }  // namespace
 
 HostSweep sweep_host(const Trace& trace, const std::vector<std::uint32_t>& order, const TraceFiles& files,
-                     const std::unordered_set<std::uint64_t>& externals, RecordingParts& parts, TraceLosses& losses) {
-  return Sweeper(trace, files, externals, parts, losses).run(order);
+                     const std::unordered_set<std::uint64_t>& externals, ColumnsBuilder& builder, TraceLosses& losses) {
+  return Sweeper(trace, files, externals, builder, losses).run(order);
 }
 
 }  // namespace ridgeline::ingest

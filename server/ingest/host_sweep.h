@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "ingest/recording_parts.h"
+#include "ingest/columns_builder.h"
 #include "ingest/trace.h"
 #include "ingest/trace_files.h"
 
@@ -42,9 +42,9 @@ struct HostSweep {
   bool has_call_stacks = false;                                     ///< of ops, with the lines that ran
 };
 
-/// `order`: the trace's threads, that of the iterations first. Ops, stacks, instances and samples are added to `parts`;
-/// events that overlap are cut and counted in `losses`.
+/// `order`: the trace's threads, that of the iterations first. Ops, stacks, instances and samples are added to
+/// `builder`; events that overlap are cut and counted in `losses`.
 HostSweep sweep_host(const Trace& trace, const std::vector<std::uint32_t>& order, const TraceFiles& files,
-                     const std::unordered_set<std::uint64_t>& externals, RecordingParts& parts, TraceLosses& losses);
+                     const std::unordered_set<std::uint64_t>& externals, ColumnsBuilder& builder, TraceLosses& losses);
 
 }  // namespace ridgeline::ingest

@@ -14,13 +14,13 @@
 
 #include <fmt/format.h>
 
+#include "ingest/columns_builder.h"
 #include "ingest/found_steps.h"
 #include "ingest/host_sweep.h"
 #include "ingest/import_error.h"
 #include "ingest/import_warnings.h"
 #include "ingest/impossible_times.h"
 #include "ingest/recorded_keys.h"
-#include "ingest/recording_parts.h"
 #include "ingest/step_kernels.h"
 #include "ingest/trace_activities.h"
 #include "ingest/trace_memory.h"
@@ -44,7 +44,7 @@ class Importer {
     std::vector<analysis::CodePackage> code = packages_in(names, options_.code, files);
     sweep(files);
     add_threads();
-    write_calls_and_activities(trace_, host_, parts_);
+    write_calls_and_activities(trace_, host_, builder_);
     add_iterations();
     add_instance_calls();
     const MemoryKnown memory = add_memory();
@@ -63,8 +63,8 @@ class Importer {
                                       .has_steps = has_steps_,
                                       .has_python = host_.has_python,
                                       .has_call_stacks = host_.has_call_stacks,
-                                      .has_operations = !parts_.columns.op_name.empty(),
-                                      .has_kernels = !parts_.columns.activity_kind.empty(),
+                                      .has_operations = !builder_.columns.op_name.empty(),
+                                      .has_kernels = !builder_.columns.activity_kind.empty(),
                                       .launches = launches(),
                                       .whole_graphs = trace_.whole_graphs,
                                       .has_device = device_ != kNoNumber,
@@ -100,11 +100,11 @@ class Importer {
     find_threads();
     const std::vector<std::string_view> names = file_names();
     sweep(TraceFiles(names, options_.project_root, options_.current, options_.exists));
-    write_calls_and_activities(trace_, host_, parts_);
+    write_calls_and_activities(trace_, host_, builder_);
     add_iterations();
     device_ = busiest_device();
     find_device();
-    RecordedStep step = recorded_step(trace_, host_, parts_.columns, device_);
+    RecordedStep step = recorded_step(trace_, host_, builder_.columns, device_);
     // ROCm may number the only device that it lists as 0, and its kernels otherwise.
     step.device = device_name_.empty() && trace_.devices.size() == 1 ? trace_.devices.front().name : device_name_;
     step.has_steps = has_steps_;
@@ -136,10 +136,10 @@ class Importer {
   }
 
   void sweep(const TraceFiles& files) {
-    host_ = sweep_host(trace_, threads_, files, externals_of_activities(trace_), parts_, trace_.losses);
+    host_ = sweep_host(trace_, threads_, files, externals_of_activities(trace_), builder_, trace_.losses);
   }
 
-  recording::Columns& columns() { return parts_.columns; }
+  recording::Columns& columns() { return builder_.columns; }
 
   /// Threads that have more than Python's functions (no event is inside these), that of the steps first, or else the
   /// one with most ops of forward, or else with most ops: backward may have more of them on a thread of its own.
@@ -342,14 +342,14 @@ class Importer {
   /// How many calls launched something on a device.
   std::size_t launches() const {
     return static_cast<std::size_t>(
-        std::ranges::count(parts_.columns.call_kind, static_cast<std::uint8_t>(recording::Call::kLaunch)));
+        std::ranges::count(builder_.columns.call_kind, static_cast<std::uint8_t>(recording::Call::kLaunch)));
   }
 
   /// The device that most activities are on; without any, the one with most bytes allocated; without that, the first
   /// one if something was launched; else kNoNumber, the CPU.
   std::uint32_t busiest_device() const {
     std::map<std::uint32_t, std::uint64_t> used;
-    for (const std::uint32_t device : parts_.columns.activity_device) {
+    for (const std::uint32_t device : builder_.columns.activity_device) {
       ++used[device];
     }
     if (used.empty()) {
@@ -371,7 +371,7 @@ class Importer {
   MemoryKnown add_memory() {
     device_ = busiest_device();
     find_device();
-    return write_memory(trace_, host_.memory, device_, parts_);
+    return write_memory(trace_, host_.memory, device_, builder_);
   }
 
   void find_device() {
@@ -398,7 +398,7 @@ class Importer {
     trace_ = {};
     host_ = {};
     std::string bytes = recording::serialise(columns());
-    parts_.columns = {};
+    builder_.columns = {};
     auto recording = recording::Recording::parse(std::move(bytes));
     if (!recording) {
       throw ImportError("The trace contradicts itself: " + recording.error().message() + ".");
@@ -409,7 +409,7 @@ class Importer {
 
   Trace trace_;
   const ImportOptions& options_;
-  RecordingParts parts_;
+  ColumnsBuilder builder_;
   HostSweep host_;
   std::vector<std::uint32_t> threads_;
   std::vector<double> times_ns_;  ///< of all steps

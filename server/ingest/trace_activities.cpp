@@ -19,8 +19,8 @@ using recording::kNone;
 
 class ActivityWriter {
  public:
-  ActivityWriter(const Trace& trace, HostSweep& host, RecordingParts& parts)
-      : trace_(trace), host_(host), parts_(parts), to_(parts.columns) {}
+  ActivityWriter(const Trace& trace, HostSweep& host, ColumnsBuilder& builder)
+      : trace_(trace), host_(host), builder_(builder), to_(builder.columns) {}
 
   void run() {
     std::unordered_map<std::uint64_t, std::uint32_t> by_correlation;
@@ -58,8 +58,8 @@ class ActivityWriter {
     if (event.external == kNoId || op == host_.op_of_external.end()) {
       return kNone;
     }
-    host_.calls.push_back({to_.op_thread[op->second], recording::Call::kOther, parts_.text("not recorded"), op->second,
-                           to_.op_node[op->second], to_.op_start[op->second], to_.op_start[op->second],
+    host_.calls.push_back({to_.op_thread[op->second], recording::Call::kOther, builder_.text("not recorded"),
+                           op->second, to_.op_node[op->second], to_.op_start[op->second], to_.op_start[op->second],
                            event.correlation});
     const auto call = static_cast<std::uint32_t>(host_.calls.size() - 1);
     if (event.correlation != kNoId) {
@@ -108,7 +108,7 @@ class ActivityWriter {
   void write_activity(const TraceEvent& event, std::uint32_t call) {
     const std::string& name = trace_.strings[event.name];
     to_.activity_kind.push_back(static_cast<std::uint8_t>(kind_of(event, name)));
-    to_.activity_name.push_back(parts_.text(name));
+    to_.activity_name.push_back(builder_.text(name));
     to_.activity_device.push_back(event.device);
     to_.activity_stream.push_back(event.stream);
     to_.activity_call.push_back(call);
@@ -119,7 +119,7 @@ class ActivityWriter {
 
   const Trace& trace_;
   HostSweep& host_;
-  RecordingParts& parts_;
+  ColumnsBuilder& builder_;
   recording::Columns& to_;
 };
 
@@ -141,8 +141,8 @@ std::unordered_set<std::uint64_t> externals_of_activities(const Trace& trace) {
   return externals;
 }
 
-void write_calls_and_activities(const Trace& trace, HostSweep& host, RecordingParts& parts) {
-  ActivityWriter(trace, host, parts).run();
+void write_calls_and_activities(const Trace& trace, HostSweep& host, ColumnsBuilder& builder) {
+  ActivityWriter(trace, host, builder).run();
 }
 
 }  // namespace ridgeline::ingest

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <unordered_set>
 
+#include "ingest/columns_builder.h"
 #include "ingest/host_sweep.h"
-#include "ingest/recording_parts.h"
 #include "ingest/trace.h"
 
 namespace ridgeline::ingest {
@@ -15,6 +15,6 @@ std::unordered_set<std::uint64_t> externals_of_activities(const Trace& trace);
 
 /// Writes the calls of `host`, by thread and time, and the activities, by time. An activity without a call gets one
 /// that takes no time, at the start of its op, which is added to `host`.
-void write_calls_and_activities(const Trace& trace, HostSweep& host, RecordingParts& parts);
+void write_calls_and_activities(const Trace& trace, HostSweep& host, ColumnsBuilder& builder);
 
 }  // namespace ridgeline::ingest

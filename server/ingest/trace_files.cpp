@@ -74,7 +74,7 @@ bool split_frame(std::string_view frame, std::string_view& file, std::uint32_t& 
 }
 
 TraceFiles::TraceFiles(const std::vector<std::string_view>& files, const std::string& root, const std::string& current,
-                       const Exists& exists)
+                       Exists exists)
     : exists_(exists) {
   const bool given = !root.empty();
   root_ = given ? root : current;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,12 +18,12 @@ bool split_frame(std::string_view frame, std::string_view& file, std::uint32_t& 
 /// trace's files is, the sources are elsewhere: then every file of no known library is the user's.
 class TraceFiles {
  public:
-  using Exists = std::function<bool(const std::string& path)>;
+  using Exists = bool (*)(const std::string& path);
 
   /// `root` is absolute; empty: `current`, or the folder that holds all absolute paths of no library if there are any
   /// and no file of the trace lies under `current`.
   TraceFiles(const std::vector<std::string_view>& files, const std::string& root, const std::string& current,
-             const Exists& exists);
+             Exists exists);
 
   const std::string& root() const { return root_; }
   /// The file as an absolute path; under /site-packages/ where it is not the user's and was cut.

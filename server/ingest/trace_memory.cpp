@@ -14,8 +14,8 @@ using recording::Stage;
 
 class Writer {
  public:
-  Writer(const Trace& trace, std::vector<PendingMemory> events, RecordingParts& parts)
-      : trace_(trace), events_(std::move(events)), to_(parts.columns) {}
+  Writer(const Trace& trace, std::vector<PendingMemory> events, ColumnsBuilder& builder)
+      : trace_(trace), events_(std::move(events)), to_(builder.columns) {}
 
   void run() {
     add_what_was_there();
@@ -73,7 +73,7 @@ class Writer {
 }  // namespace
 
 MemoryKnown write_memory(const Trace& trace, const std::vector<PendingMemory>& events, std::uint32_t device,
-                         RecordingParts& parts) {
+                         ColumnsBuilder& builder) {
   std::vector<PendingMemory> own;
   std::ranges::copy_if(events, std::back_inserter(own),
                        [&](const PendingMemory& pending) { return trace.events[pending.event].device == device; });
@@ -83,7 +83,7 @@ MemoryKnown write_memory(const Trace& trace, const std::vector<PendingMemory>& e
   const bool has_totals =
       std::ranges::any_of(own, [&](const PendingMemory& pending) { return trace.events[pending.event].total > 0; });
   std::ranges::stable_sort(own, {}, [&](const PendingMemory& pending) { return trace.events[pending.event].start; });
-  Writer(trace, std::move(own), parts).run();
+  Writer(trace, std::move(own), builder).run();
   // The CPU's totals are of what was allocated while memory was profiled: they begin at zero.
   return has_totals && device != kNoNumber ? MemoryKnown::kAll : MemoryKnown::kChanges;
 }

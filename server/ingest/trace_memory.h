@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "ingest/columns_builder.h"
 #include "ingest/host_sweep.h"
-#include "ingest/recording_parts.h"
 #include "ingest/trace.h"
 
 namespace ridgeline::ingest {
@@ -20,6 +20,6 @@ enum class MemoryKnown : std::uint8_t {
 /// event, by the allocator's own total, is allocated before it: a block of its own for each that is freed later, and
 /// one for the rest.
 MemoryKnown write_memory(const Trace& trace, const std::vector<PendingMemory>& events, std::uint32_t device,
-                         RecordingParts& parts);
+                         ColumnsBuilder& builder);
 
 }  // namespace ridgeline::ingest

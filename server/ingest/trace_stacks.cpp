@@ -23,7 +23,7 @@ FrameKey TraceStacks::frame_of(const TraceEvent& event) {
   if (!frame.known && name.starts_with(kRunBackward)) {
     frame = {engine_code(), 0, 0, true};  // old versions of torch call it from several functions
   } else if (!frame.known && split_frame(name, file, frame.line, function)) {
-    frame.code = parts_.code(files_.absolute(file), function);
+    frame.code = builder_.code(files_.absolute(file), function);
     frame.line = std::max(1U, frame.line);  // some versions number a module's first instruction 0
     frame.known = true;
   }
@@ -38,11 +38,11 @@ FrameKey TraceStacks::module_frame(const TraceEvent& event, std::string_view nam
     const std::size_t number = name.rfind('_');
     const bool numbered = number != std::string_view::npos && number > 0 && number + 1 < name.size() &&
                           std::isdigit(static_cast<unsigned char>(name.back())) != 0;
-    found->second = parts_.instance(numbered ? name.substr(0, number) : name, name);
+    found->second = builder_.instance(numbered ? name.substr(0, number) : name, name);
   }
   ++module_calls_[found->second];
   static constexpr std::string_view kFile = "/site-packages/torch/nn/modules/module.py";
-  return {parts_.code(kFile, "__call__"), 0, found->second, true};
+  return {builder_.code(kFile, "__call__"), 0, found->second, true};
 }
 
 std::uint32_t TraceStacks::call_stack(std::uint32_t string) {
@@ -60,19 +60,19 @@ std::uint32_t TraceStacks::call_stack(std::uint32_t string) {
     std::string_view function;
     std::uint32_t line = 0;
     if (split_frame(frame, file, line, function)) {
-      stack = parts_.child(stack, parts_.code(files_.absolute(file), function), std::max(1U, line), 0);
+      stack = builder_.push_frame(stack, builder_.code(files_.absolute(file), function), std::max(1U, line), 0);
     }
   }
   return call_stacks_[string] = stack;
 }
 
 std::uint32_t TraceStacks::engine_code() {
-  return parts_.code("/site-packages/torch/autograd/graph.py", "_engine_run_backward");
+  return builder_.code("/site-packages/torch/autograd/graph.py", "_engine_run_backward");
 }
 
 std::uint32_t TraceStacks::text(std::uint32_t string) {
   if (texts_[string] == recording::kNone) {
-    texts_[string] = parts_.text(trace_.strings[string]);
+    texts_[string] = builder_.text(trace_.strings[string]);
   }
   return texts_[string];
 }

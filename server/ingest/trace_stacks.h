@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ingest/recording_parts.h"
+#include "ingest/columns_builder.h"
 #include "ingest/trace.h"
 #include "ingest/trace_files.h"
 
@@ -22,11 +22,11 @@ struct FrameKey {
 
 class TraceStacks {
  public:
-  /// All must outlive it; what is new is added to `parts`.
-  TraceStacks(const Trace& trace, const TraceFiles& files, RecordingParts& parts)
+  /// All must outlive it; what is new is added to `builder`.
+  TraceStacks(const Trace& trace, const TraceFiles& files, ColumnsBuilder& builder)
       : trace_(trace),
         files_(files),
-        parts_(parts),
+        builder_(builder),
         texts_(trace.strings.size(), recording::kNone),
         frames_(trace.strings.size()) {}
 
@@ -46,7 +46,7 @@ class TraceStacks {
 
   const Trace& trace_;
   const TraceFiles& files_;
-  RecordingParts& parts_;
+  ColumnsBuilder& builder_;
   std::vector<std::uint32_t> texts_;                               ///< of the recording, by string of the trace
   std::vector<FrameKey> frames_;                                   ///< by string of the trace
   std::unordered_map<std::uint64_t, std::uint32_t> modules_;       ///< → instance

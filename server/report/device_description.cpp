@@ -14,8 +14,8 @@ namespace {
 
 using operations::Device;
 using operations::Figure;
+using operations::FigureSource;
 using operations::Rate;
-using operations::Source;
 
 /// "274 GFLOP/s".
 std::string per_second(double value, std::string_view unit) {
@@ -29,8 +29,8 @@ std::string per_second(double value, std::string_view unit) {
   return fmt::format("{} {}/s", figure(value), unit);
 }
 
-std::string source_note(Source source) {
-  return source == Source::kMeasured ? "" : fmt::format("  ({})", operations::source_name(source));
+std::string source_note(FigureSource source) {
+  return source == FigureSource::kMeasured ? "" : fmt::format("  ({})", operations::source_name(source));
 }
 
 std::string rate_row(std::string_view name, std::string_view size, const Rate& rate, std::string_view unit) {

@@ -80,12 +80,12 @@ std::string json_training(const TrainingReport& report) {
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-std::string text_training_across(const TrainingReport& report) {
+std::string text_training_across_devices(const TrainingReport& report) {
   std::string text = fmt::format("{} times on {} trained {} models across devices.\n\n", report.rows,
                                  printable(fmt::format("{}", fmt::join(report.devices, ", "))), report.models.size());
   text += fmt::format("  {:<18}{:<30}{:>7}{:>9}{:>11}{:>10}{:>10}{:>9}{:>10}{:>10}\n", "HELD OUT", "", "TIMES",
                       "REFUSED", "MEAN ERR.", "MEDIAN", "WORST", "IN 95 %", "ROOFLINE", "SCALED");
-  for (const operations::AcrossError& one : report.across) {
+  for (const operations::DeviceError& one : report.across) {
     const operations::HeldOutError& error = one.error;
     text += fmt::format("  {:<18}{:<30}{:>7}{:>9}", one.device + (one.trained ? "" : " *"), printable(error.operation),
                         error.rows, error.refused);
@@ -102,12 +102,12 @@ std::string text_training_across(const TrainingReport& report) {
   return text;
 }
 
-std::string json_training_across(const TrainingReport& report) {
+std::string json_training_across_devices(const TrainingReport& report) {
   const auto optional = [](const std::optional<double>& value) {
     return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
   };
   nlohmann::ordered_json held_out = nlohmann::ordered_json::array();
-  for (const operations::AcrossError& one : report.across) {
+  for (const operations::DeviceError& one : report.across) {
     nlohmann::ordered_json item = {{"device", one.device}, {"trained", one.trained}};
     item.update(error_json(one.error));
     item["rooflineError"] = optional(one.roofline);

@@ -15,7 +15,7 @@ struct TrainingReport {
   std::vector<operations::OperatorModel> models;
   std::vector<operations::HeldOutError> held_out;
   std::vector<std::string> devices{};             ///< of models across devices: that trained them
-  std::vector<operations::AcrossError> across{};  ///< likewise; then there are neither conditions nor `held_out`
+  std::vector<operations::DeviceError> across{};  ///< likewise; then there are neither conditions nor `held_out`
 };
 
 /// Ends with a newline.
@@ -24,8 +24,8 @@ std::string text_training(const TrainingReport& report);
 std::string json_training(const TrainingReport& report);
 
 /// The same of models across devices.
-std::string text_training_across(const TrainingReport& report);
+std::string text_training_across_devices(const TrainingReport& report);
 /// As protocol/training-across.schema.json describes.
-std::string json_training_across(const TrainingReport& report);
+std::string json_training_across_devices(const TrainingReport& report);
 
 }  // namespace ridgeline::report

@@ -189,7 +189,7 @@ void Planner::guess_open(const NameSet& names) {
     plan_.imports.insert("import torch");
   }
   if (!missing.empty()) {
-    const std::string what = joined(missing);
+    const std::string what = comma_separated(missing);
     plan_.iteration_setup.insert(plan_.iteration_setup.begin(), todo(what));
     plan_.unknown.push_back(what);
   }
@@ -257,7 +257,7 @@ void Planner::construct(std::string_view name, const std::string& before) {
     }
   }
   if (!required.empty()) {
-    unknown(plan_.model_lines, "the arguments of " + std::string(name) + ": " + joined(required));
+    unknown(plan_.model_lines, "the arguments of " + std::string(name) + ": " + comma_separated(required));
   }
   plan_.names.insert(name);
   plan_.model_lines.push_back(before + std::string(name) + (required.empty() ? "()" : "(...)"));

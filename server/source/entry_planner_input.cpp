@@ -54,7 +54,7 @@ void Planner::plan_input(const NameSet& roots) {
 }
 
 std::string Planner::input_todo() const {
-  return "the input, batch_size samples of " + (nested_ ? "batch" : joined(plan_.parameters));
+  return "the input, batch_size samples of " + (nested_ ? "batch" : comma_separated(plan_.parameters));
 }
 
 Node Planner::value_of_name(std::string_view name) const {

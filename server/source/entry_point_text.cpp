@@ -107,7 +107,7 @@ class Writer {
   std::string statement_text(const ScriptStatement& statement, std::string_view indent, bool leave_loop = false) {
     note(statement.names);
     if (statement.node.exists()) {
-      return moved_statement(content_, statement.node, indent, leave_loop);
+      return reindented_statement(content_, statement.node, indent, leave_loop);
     }
     return std::string(indent) + statement.text + "\n";
   }
@@ -156,7 +156,7 @@ class Writer {
         last->names.writes == NameSet{plan_.models[0]} && last->node.exists()) {
       plan_.model.statements.erase(own.back());
       note(last->names);
-      plan_.model_lines = {"return " + trimmed(moved_statement(content_, last->value, ""))};
+      plan_.model_lines = {"return " + trimmed(reindented_statement(content_, last->value, ""))};
     }
     write_own(plan_.model);
     add_lines(plan_.model_lines, kIndent);
@@ -193,21 +193,21 @@ class Writer {
       }
     }
     if (!outer.empty()) {
-      body_ += "        nonlocal " + joined(outer) + "\n";
+      body_ += "        nonlocal " + comma_separated(outer) + "\n";
     }
     if (!global.empty()) {
-      body_ += "        global " + joined(global) + "\n";
+      body_ += "        global " + comma_separated(global) + "\n";
     }
   }
 
   void write_iteration() {
     std::vector<std::string> models(plan_.models.begin(), plan_.models.end());
-    body_ += "\n\ndef iteration_provider(" + (models.empty() ? "model" : joined(models)) + "):\n";
+    body_ += "\n\ndef iteration_provider(" + (models.empty() ? "model" : comma_separated(models)) + "):\n";
     add_lines(plan_.iteration_setup, kIndent);
     write_own(plan_.iteration);
     const std::string inner = std::string(kIndent) + std::string(kIndent);
     body_ += body_.ends_with("):\n") ? "" : "\n";
-    body_ += "    def iteration(" + joined(plan_.parameters) + "):\n";
+    body_ += "    def iteration(" + comma_separated(plan_.parameters) + "):\n";
     write_declarations();
     add_lines(plan_.prologue, inner);
     add_lines(plan_.iteration_lines, inner);
@@ -233,11 +233,11 @@ class Writer {
       std::ranges::set_intersection(statement.names.writes, used_, std::back_inserter(names));
       std::string line;
       if (statement.node.is("future_import_statement")) {
-        future += moved_statement(content_, statement.node, "");
+        future += reindented_statement(content_, statement.node, "");
       } else if (statement.names.writes.empty()) {
-        line = moved_statement(content_, statement.node, "");  // import *
+        line = reindented_statement(content_, statement.node, "");  // import *
       } else if (!names.empty()) {
-        line = import_of(content_, statement.node, names);
+        line = import_of_names(content_, statement.node, names);
       }
       if (written.insert(line).second) {
         text += line;
@@ -253,7 +253,7 @@ class Writer {
     imported.insert(plan_.input.imported.begin(), plan_.input.imported.end());
     imported.insert(plan_.iteration.imported.begin(), plan_.iteration.imported.end());
     if (!imported.empty()) {
-      from = "\nfrom " + std::string(module) + " import " + joined({imported.begin(), imported.end()}) + "\n";
+      from = "\nfrom " + std::string(module) + " import " + comma_separated({imported.begin(), imported.end()}) + "\n";
     }
     text = future + (future.empty() ? "" : "\n") + text;
     return (text.empty() ? "" : "\n" + text) + from;
@@ -318,7 +318,7 @@ base::Result<EntryPointText> entry_point_text(std::string script, std::string_vi
   }
   std::erase(script, '\r');
   const auto tree = SourceTree::parse(std::move(script));
-  if (!tree.has_value() || tree->given_up()) {
+  if (!tree.has_value() || tree->was_aborted()) {
     return base::error("The script takes too long to parse.");
   }
   if (tree->content().has_error()) {

@@ -16,8 +16,8 @@ std::size_t column_of(std::string_view text, std::size_t offset) {
 
 }  // namespace
 
-std::string moved_statement(const SourceTree::Content& content, Node statement, std::string_view indent,
-                            bool leave_loop) {
+std::string reindented_statement(const SourceTree::Content& content, Node statement, std::string_view indent,
+                                 bool leave_loop) {
   const std::string_view text = content.text;
   const Span whole = statement.span();
   const std::size_t column = column_of(text, whole.begin);
@@ -64,7 +64,8 @@ std::string moved_statement(const SourceTree::Content& content, Node statement, 
   return moved + "\n";
 }
 
-std::string import_of(const SourceTree::Content& content, Node statement, const std::vector<std::string_view>& names) {
+std::string import_of_names(const SourceTree::Content& content, Node statement,
+                            const std::vector<std::string_view>& names) {
   const bool from = statement.is("import_from_statement");
   const Node module = from ? statement.field("module_name") : Node();
   std::string text = from && module.exists() ? "from " + std::string(content.text_of(module)) + " import " : "import ";
@@ -83,7 +84,7 @@ std::string import_of(const SourceTree::Content& content, Node statement, const 
   return text + "\n";
 }
 
-std::string joined(const std::vector<std::string>& parts) {
+std::string comma_separated(const std::vector<std::string>& parts) {
   std::string text;
   for (const std::string& part : parts) {
     text += (text.empty() ? "" : ", ") + part;

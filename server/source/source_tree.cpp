@@ -23,7 +23,7 @@ bool is_lone_return(std::string_view text, std::size_t at) {
 
 /// The text with line feeds in place of returns that end a line by themselves, which the grammar does not know.
 /// Nothing when there are none.
-std::optional<std::string> with_line_feeds(std::string_view text) {
+std::optional<std::string> normalize_newlines(std::string_view text) {
   std::optional<std::string> changed;
   for (std::size_t at = text.find('\r'); at != std::string_view::npos; at = text.find('\r', at + 1)) {
     if (is_lone_return(text, at)) {
@@ -42,7 +42,7 @@ struct Slice {
   std::string_view text;
   std::chrono::nanoseconds start;
   std::chrono::nanoseconds length;
-  bool given_up = false;
+  bool aborted = false;
 
   std::chrono::nanoseconds taken() const { return content.control.clock() - start; }
   bool is_stopped() const { return content.control.stop != nullptr && content.control.stop->load(); }
@@ -52,9 +52,9 @@ struct Slice {
 bool must_pause(TSParseState* state) {
   auto& slice = *static_cast<Slice*>(state->payload);
   const std::chrono::nanoseconds taken = slice.taken();
-  slice.given_up =
-      slice.given_up || slice.is_stopped() || slice.content.spent + taken > max_parse_time(slice.text.size());
-  return slice.given_up || taken > slice.length;
+  slice.aborted =
+      slice.aborted || slice.is_stopped() || slice.content.spent + taken > max_parse_time(slice.text.size());
+  return slice.aborted || taken > slice.length;
 }
 
 /// A text that is given up ends here: that ends a token, or a hundred tokens, that would read for long.
@@ -62,33 +62,32 @@ const char* read_piece(void* payload, std::uint32_t offset, TSPoint /*point*/, s
   auto& slice = *static_cast<Slice*>(payload);
   const std::string_view piece = slice.text.substr(std::min<std::size_t>(offset, slice.text.size()), kPiece);
   slice.content.read_bytes += piece.size();
-  slice.given_up =
-      slice.given_up || slice.is_stopped() || slice.content.read_bytes > max_parse_reads(slice.text.size());
-  *size = slice.given_up ? 0 : static_cast<std::uint32_t>(piece.size());
+  slice.aborted = slice.aborted || slice.is_stopped() || slice.content.read_bytes > max_parse_reads(slice.text.size());
+  *size = slice.aborted ? 0 : static_cast<std::uint32_t>(piece.size());
   return piece.data();
 }
 
 void begin_anew(SourceTree::Content& content) {
   ts_parser_reset(content.parser.get());
   content.state = ParseState::kUnfinished;
-  content.with_line_feeds.reset();
+  content.normalized_text.reset();
   content.spent = {};
   content.read_bytes = 0;
 }
 
-void give_up(SourceTree::Content& content) {
+void abort_parse(SourceTree::Content& content) {
   ts_parser_reset(content.parser.get());
   content.tree.reset(ts_parser_parse_string(content.parser.get(), nullptr, "", 0));
-  content.state = ParseState::kGivenUp;
+  content.state = ParseState::kAborted;
 }
 
 void parse_slice(SourceTree::Content& content, std::chrono::nanoseconds length) {
-  if (content.spent.count() == 0 && !content.with_line_feeds.has_value()) {
-    content.with_line_feeds = with_line_feeds(content.text);
+  if (content.spent.count() == 0 && !content.normalized_text.has_value()) {
+    content.normalized_text = normalize_newlines(content.text);
   }
   Slice slice{content, content.text, content.control.clock(), length};
-  if (content.with_line_feeds.has_value()) {
-    slice.text = *content.with_line_feeds;
+  if (content.normalized_text.has_value()) {
+    slice.text = *content.normalized_text;
   }
   const TSInput input{&slice, read_piece, TSInputEncodingUTF8, nullptr};
   const TSParseOptions options{&slice, must_pause};
@@ -98,11 +97,11 @@ void parse_slice(SourceTree::Content& content, std::chrono::nanoseconds length) 
     content.tree.reset(tree);
     content.state = ParseState::kDone;
   }
-  if (slice.given_up) {
-    give_up(content);
+  if (slice.aborted) {
+    abort_parse(content);
   }
   if (content.state != ParseState::kUnfinished) {
-    content.with_line_feeds.reset();
+    content.normalized_text.reset();
   }
 }
 
@@ -129,7 +128,7 @@ bool apply(SourceTree::Content& content, const TextEdit& edit) {
   content.text.replace(begin, end - begin, edit.replacement);
   content.lines.replace(edit.span.begin, edit.span.end, edit.replacement.size(), content.text);
   input.new_end_point = point_of(content.lines, new_end);
-  if (content.state == ParseState::kGivenUp) {
+  if (content.state == ParseState::kAborted) {
     content.tree.reset();
   } else if (content.tree != nullptr) {
     ts_tree_edit(content.tree.get(), &input);
@@ -185,7 +184,7 @@ const SourceTree::Content& SourceTree::content() const {
   return *content_;
 }
 
-bool SourceTree::given_up() const { return content_->state == ParseState::kGivenUp; }
+bool SourceTree::was_aborted() const { return content_->state == ParseState::kAborted; }
 std::string_view SourceTree::text() const { return content_->text; }
 const base::LineIndex& SourceTree::lines() const { return content_->lines; }
 

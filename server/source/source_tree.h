@@ -35,7 +35,7 @@ struct ParseControl {
 enum class ParseState : std::uint8_t {
   kUnfinished,  ///< the next call continues
   kDone,
-  kGivenUp,  ///< until the next edit: it exceeded the limits for a text of its size, or was stopped
+  kAborted,  ///< until the next edit: it exceeded the limits for a text of its size, or was stopped
 };
 
 /// The limit for a parse. A parser that recovers from errors takes time that grows with the square of the text; Python
@@ -70,7 +70,7 @@ class SourceTree {
   ParseState catch_up(std::chrono::microseconds slice);
 
   /// Whether parsing the text, as it is now, was given up.
-  bool given_up() const;
+  bool was_aborted() const;
 
   /// Until the next edit.
   std::string_view text() const;

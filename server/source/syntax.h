@@ -79,13 +79,13 @@ struct SourceTree::Content {
   std::unique_ptr<TSTree, TreeDeleter> tree{};  ///< null: nothing can be reused
   ParseState state = ParseState::kUnfinished;
   // State of the parse in progress:
-  std::optional<std::string> with_line_feeds{};  ///< what is parsed, where it is not `text`
+  std::optional<std::string> normalized_text{};  ///< what is parsed, where it is not `text`
   std::chrono::nanoseconds spent{};
   std::size_t read_bytes = 0;
 
   Node root() const { return Node(ts_tree_root_node(tree.get())); }
   /// Whether there may be statements that the tree does not contain.
-  bool has_error() const { return state == ParseState::kGivenUp || root().has_error(); }
+  bool has_error() const { return state == ParseState::kAborted || root().has_error(); }
   std::string_view text_of(Node node) const { return slice(text, node.span()); }
 };
 

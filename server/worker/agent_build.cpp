@@ -229,9 +229,8 @@ bool AgentBuilder::prepare(const protocol::WorkerEnvironment& environment, const
 }
 
 void AgentBuilder::start(const protocol::WorkerEnvironment& environment, const std::string& sources,
-                         const std::string& cache, Handlers handlers) {
+                         const std::string& cache) {
   cancel();
-  handlers_ = std::move(handlers);
   linking_ = false;
   if (prepare(environment, sources, cache)) {
     total_ = waiting_.size() + 1;
@@ -273,7 +272,7 @@ void AgentBuilder::job_ended(pid_t process, const std::string& log, int status) 
     return;
   }
   const std::size_t left = waiting_.size() + running_.size() + (linking_ ? 0 : 1);
-  handlers_.progress(1 - static_cast<double>(left) / static_cast<double>(total_));
+  listener_.on_build_progress(1 - static_cast<double>(left) / static_cast<double>(total_));
   if (linking_) {
     publish();
   } else if (waiting_.empty() && running_.empty()) {
@@ -310,16 +309,12 @@ void AgentBuilder::publish() {
   }
   base::sync_to_disk(folder.parent_path().string());
   fs::remove_all(temporary_, problem);
-  const auto done = std::move(handlers_.done);
-  done(std::nullopt);
+  listener_.on_build_end(std::nullopt);
 }
 
 void AgentBuilder::fail(protocol::FailureKind kind, const std::string& message) {
-  const auto done = std::move(handlers_.done);
   cancel();
-  if (done) {
-    done(protocol::failure_of(kind, "build", message));
-  }
+  listener_.on_build_end(protocol::failure_of(kind, "build", message));
 }
 
 void AgentBuilder::cancel() {
@@ -329,7 +324,6 @@ void AgentBuilder::cancel() {
   }
   running_.clear();
   waiting_.clear();
-  handlers_ = {};
   if (!temporary_.empty()) {
     std::error_code problem;
     fs::remove_all(temporary_, problem);

@@ -4,8 +4,8 @@
 #include <sys/types.h>
 
 #include <boost/asio/io_context.hpp>
-#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -28,25 +28,28 @@ std::error_code write_identity(const std::string& agent);
 /// The C++ compiler that would build an agent: CXX, c++, g++ or clang++, as found on PATH. Empty when there is none.
 std::string find_compiler();
 
+/// Told how a build goes, from within the builder's calls and on the loop.
+class AgentBuildListener {
+ public:
+  virtual ~AgentBuildListener() = default;
+  virtual void on_build_progress(double fraction) = 0;
+  /// Called once for each build that was not cancelled, with nothing on success.
+  virtual void on_build_end(const std::optional<protocol::Failure>& failure) = 0;
+};
+
 /// Builds an agent with the user's compiler, one process per source file, as many at once as there are processors.
 /// Lives on the loop; one build at a time.
 class AgentBuilder {
  public:
-  struct Handlers {
-    std::function<void(double fraction)> progress;
-    /// Called once, with nothing on success.
-    std::function<void(const std::optional<protocol::Failure>& failure)> done;
-  };
-
-  explicit AgentBuilder(Reaper& reaper) : reaper_(reaper) {}
+  /// The listener outlives the builder.
+  AgentBuilder(Reaper& reaper, AgentBuildListener& listener) : reaper_(reaper), listener_(listener) {}
   ~AgentBuilder() { cancel(); }
   AgentBuilder(const AgentBuilder&) = delete;
   AgentBuilder& operator=(const AgentBuilder&) = delete;
 
   /// `sources` is the folder that unpack_sources() gave.
-  void start(const protocol::WorkerEnvironment& environment, const std::string& sources, const std::string& cache,
-             Handlers handlers);
-  /// Ends the compilers; `done` is not called. Safe at any time.
+  void start(const protocol::WorkerEnvironment& environment, const std::string& sources, const std::string& cache);
+  /// Ends the compilers; the listener is not told. Safe at any time.
   void cancel();
 
  private:
@@ -63,7 +66,7 @@ class AgentBuilder {
   void fail(protocol::FailureKind kind, const std::string& message);
 
   Reaper& reaper_;
-  Handlers handlers_;
+  AgentBuildListener& listener_;
   std::vector<Job> waiting_;
   Job link_;
   std::map<pid_t, std::string> running_;

@@ -99,12 +99,12 @@ base::Result<std::string> startup_folder(const std::string& sources, const std::
 
 }  // namespace
 
-Job::Job(asio::io_context& loop, Reaper& reaper, JobOptions options, Handlers handlers)
+Job::Job(asio::io_context& loop, Reaper& reaper, JobOptions options, JobListener& listener)
     : loop_(loop),
       reaper_(reaper),
       options_(std::move(options)),
-      handlers_(std::move(handlers)),
-      builder_(reaper),
+      listener_(listener),
+      builder_(reaper, *this),
       acceptor_(loop),
       patience_(loop),
       end_timer_(loop),
@@ -126,14 +126,14 @@ Job::~Job() {
 }
 
 base::Result<std::unique_ptr<Job>, protocol::Failure> Job::start(asio::io_context& loop, Reaper& reaper,
-                                                                 JobOptions options, Handlers handlers) {
+                                                                 JobOptions options, JobListener& listener) {
   base::Result<std::string> sources = unpack_sources(options.cache);
   if (!sources) {
     return start_failure(
         FailureKind::kCache,
         sources.error().message() + ". Make room there, or set RIDGELINE_CACHE to a folder on another disk.");
   }
-  std::unique_ptr<Job> job(new Job(loop, reaper, std::move(options), std::move(handlers)));
+  std::unique_ptr<Job> job(new Job(loop, reaper, std::move(options), listener));
   job->sources_ = *sources;
   if (auto listening = job->listen(); !listening) {
     return listening.error();
@@ -213,14 +213,12 @@ base::Result<pid_t, protocol::Failure> Job::spawn_in_background(const std::vecto
     return start_failure(FailureKind::kEntryUnreadable, "Cannot start the script: " + started.error().message() + ".");
   }
   output_ = std::make_shared<OutputCapture>(loop_, std::move(output_read));
-  output_->start(handlers_.output);
+  output_->start([this](std::string_view text) { listener_.on_job_output(text); });  // until ~Job closes it
   return *started;
 }
 
 void Job::report(const char* stage, double fraction, const std::string& message) const {
-  if (handlers_.progress) {
-    handlers_.progress({stage, fraction, message});
-  }
+  listener_.on_job_progress({stage, fraction, message});
 }
 
 void Job::cancel() {
@@ -326,23 +324,23 @@ void Job::on_joined(Client& client) {
 /// The processes of a job mostly need the same agent. Those that need another one wait until this one is built.
 void Job::build_for(Client& client) {
   const protocol::WorkerEnvironment& environment = client.joined->environment;
-  handlers_.note("building the agent for torch " + environment.torch + ", once");
+  listener_.on_job_note("building the agent for torch " + environment.torch + ", once");
   report("build", 0, "Building the agent for torch " + environment.torch + ", once");
-  const std::string path = agent_path(options_.cache, environment);
-  const auto built = lifetime_.guard([this, path](const std::optional<protocol::Failure>& problem) {
+  built_agent_ = agent_path(options_.cache, environment);
+  builder_.start(environment, sources_, options_.cache);
+}
+
+void Job::on_build_end(const std::optional<protocol::Failure>& failure) {
+  // Not from within the builder, which builds the next one.
+  asio::post(loop_, lifetime_.guard([this, failure, agent = built_agent_] {
     for (Client* one : std::exchange(waiting_, {})) {
-      if (problem.has_value() && agent_path(options_.cache, one->joined->environment) == path) {
-        refuse(*one, *problem);
+      if (failure.has_value() && agent_path(options_.cache, one->joined->environment) == agent) {
+        refuse(*one, *failure);
       } else {
         on_joined(*one);
       }
     }
-  });
-  builder_.start(environment, sources_, options_.cache,
-                 {[](double /*fraction*/) {},
-                  [&loop = loop_, built](const std::optional<protocol::Failure>& problem) {
-                    asio::post(loop, [built, problem] { built(problem); });  // not from within the builder
-                  }});
+  }));
 }
 
 bool Job::is_recorded(const protocol::Joined& joined) const {
@@ -391,8 +389,9 @@ void Job::decide(Agreement& agreement) {
     return;
   }
   if (const int missing = agreement.steps.missing(); missing > 0 && &agreement == &recording_) {
-    handlers_.note(fmt::format("{} of the ranks {} not taken enough training steps to be recorded with the others",
-                               missing, missing == 1 ? "has" : "have"));
+    listener_.on_job_note(
+        fmt::format("{} of the ranks {} not taken enough training steps to be recorded with the others", missing,
+                    missing == 1 ? "has" : "have"));
   }
   const std::string message = protocol::encode_message(protocol::record_steps_message(*steps));
   for (Client& client : clients_) {
@@ -451,7 +450,7 @@ void Job::on_command_ended(int status) {
 }
 
 void Job::end_when_quiet() {
-  if (!status_.has_value() || !handlers_.end || std::ranges::any_of(clients_, &Client::open)) {
+  if (!status_.has_value() || ended_ || std::ranges::any_of(clients_, &Client::open)) {
     return;
   }
   patience_.cancel();
@@ -469,8 +468,8 @@ void Job::end_when_quiet() {
     }
   }
   std::ranges::stable_sort(end.processes, {}, [](const JobProcess& one) { return one.joined.rank; });
-  const auto handler = std::exchange(handlers_.end, {});
-  handler(std::move(end));
+  ended_ = true;
+  listener_.on_job_end(std::move(end));
 }
 
 Report Job::guard_report() const {

@@ -10,7 +10,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
@@ -61,25 +60,32 @@ struct JobEnd {
   Report guard{};                     ///< of a guarded command
 };
 
-/// Lives on the loop; no call blocks. Destroying it leaves a command in the foreground alone.
-class Job {
+/// Told how a job goes, on the loop.
+class JobListener {
  public:
-  struct Handlers {
-    std::function<void(const std::string& message)> note;  ///< for the user, now and then
-    std::function<void(JobEnd)> end;                       ///< the last call; the job may be destroyed afterwards
-    protocol::ProgressHandler progress{};                  ///< in the background
-    protocol::OutputHandler output{};                      ///< in the background: what the command wrote
-  };
+  virtual ~JobListener() = default;
+  /// For the user, now and then.
+  virtual void on_job_note(const std::string& message) = 0;
+  virtual void on_job_progress(const protocol::Progress& progress) = 0;
+  /// What the command wrote; only in the background.
+  virtual void on_job_output(std::string_view text) = 0;
+  /// The last call. It comes from within the job, which may be destroyed afterwards.
+  virtual void on_job_end(JobEnd end) = 0;
+};
 
+/// Lives on the loop; no call blocks. Destroying it leaves a command in the foreground alone.
+class Job final : private AgentBuildListener {
+ public:
+  /// The listener outlives the job.
   static base::Result<std::unique_ptr<Job>, protocol::Failure> start(boost::asio::io_context& loop, Reaper& reaper,
-                                                                     JobOptions options, Handlers handlers);
-  ~Job();
+                                                                     JobOptions options, JobListener& listener);
+  ~Job() override;
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
   /// The id of the command's process.
   pid_t process() const { return process_; }
-  /// In the background: ends the command and all processes of its group. `end` follows within 200 ms.
+  /// In the background: ends the command and all processes of its group. on_job_end() follows within 200 ms.
   void cancel();
 
  private:
@@ -99,7 +105,7 @@ class Job {
     int number = 0;  ///< in the agreement on steps, from 1; 0: not part of it
   };
 
-  Job(boost::asio::io_context& loop, Reaper& reaper, JobOptions options, Handlers handlers);
+  Job(boost::asio::io_context& loop, Reaper& reaper, JobOptions options, JobListener& listener);
   base::Result<void, protocol::Failure> listen();
   base::Result<void, protocol::Failure> spawn_command(const std::string& sources);
   base::Result<pid_t, protocol::Failure> spawn_in_background(const std::vector<std::string>& variables);
@@ -111,6 +117,8 @@ class Job {
   void handle_bytes(Client& client, std::string_view bytes);
   void on_joined(Client& client);
   void build_for(Client& client);
+  void on_build_progress(double /*fraction*/) override {}
+  void on_build_end(const std::optional<protocol::Failure>& failure) override;
   void answer(Client& client);
   /// What all ranks do at the same step.
   struct Agreement {
@@ -132,7 +140,7 @@ class Job {
   boost::asio::io_context& loop_;
   Reaper& reaper_;
   JobOptions options_;
-  Handlers handlers_;
+  JobListener& listener_;
   AgentBuilder builder_;
   std::string sources_;
   std::string folder_;  ///< of the socket
@@ -142,12 +150,14 @@ class Job {
   std::shared_ptr<OutputCapture> output_;
   std::list<Client> clients_;
   std::vector<Client*> waiting_;  ///< for the agent that is being built
+  std::string built_agent_;       ///< the path of that agent
   pid_t process_ = 0;
   std::optional<int> status_;
   Agreement recording_;
   Agreement end_;     ///< of ranks that are stopped once they are measured
   int agreeing_ = 0;  ///< clients that have joined both
   bool cancelled_ = false;
+  bool ended_ = false;  ///< the listener was told
   base::Lifetime lifetime_;
 };
 

@@ -85,9 +85,9 @@ void Run::signal(int number) const {
   }
 }
 
-void Run::start(WarmParent& parent) {
+void Run::start(ForkServer& server) {
   if (!request_.spec.has_value()) {
-    finish(Warm{});
+    finish(ForkServerReady{});
     return;
   }
   auto [ours, theirs] = socket_pair();
@@ -96,19 +96,19 @@ void Run::start(WarmParent& parent) {
     fail(FailureKind::kResources, "The daemon has no file descriptors left for a run.");
     return;
   }
-  if (!parent.fork(id_, *request_.spec, theirs, output_write)) {
-    report_parent_lost("The worker does not answer.");
+  if (!server.fork(id_, *request_.spec, theirs, output_write)) {
+    report_fork_server_lost("The worker does not answer.");
     return;
   }
   channel_ = std::make_unique<Channel>(loop_, std::move(ours), std::move(output_read));
   state_ = Forking{};
   read_channel();
-  expect_answer(has_second_parent_ ? request_.limits.answer : request_.limits.begin);
+  expect_answer(has_second_fork_server_ ? request_.limits.answer : request_.limits.begin);
 }
 
 bool Run::begin_again() {
   const bool is_forked = !std::holds_alternative<Idle>(state_) && !std::holds_alternative<Forking>(state_);
-  if (is_forked || failure_.has_value() || std::exchange(has_second_parent_, true)) {
+  if (is_forked || failure_.has_value() || std::exchange(has_second_fork_server_, true)) {
     return false;
   }
   answer_timer_.cancel();
@@ -148,7 +148,7 @@ void Run::exited(const protocol::Exited& exited) {
   finish_when_over();
 }
 
-void Run::end_without_parent(protocol::Failure failure) {
+void Run::end_without_fork_server(protocol::Failure failure) {
   if (channel_ != nullptr && !std::holds_alternative<Ended>(state_)) {
     signal(SIGKILL);
     state_ = Ended{SIGKILL};
@@ -170,7 +170,7 @@ void Run::fail(protocol::Failure failure) {
   }
 }
 
-/// A process that the parent has not reported yet is ended when it does.
+/// A process that the fork server has not reported yet is ended when it does.
 void Run::end_process() {
   state_ = Ending{};
   signal(SIGTERM);
@@ -242,13 +242,14 @@ void Run::expect_answer(milliseconds patience) {
   answer_timer_.expires_after(patience);
   answer_timer_.async_wait(channel_->lifetime.guard([this, patience](const auto& error) {
     if (!error) {
-      report_parent_lost("The worker said nothing for " + seconds_text(patience) + ", and was ended. Profile again.");
+      report_fork_server_lost("The worker said nothing for " + seconds_text(patience) +
+                              ", and was ended. Profile again.");
     }
   }));
 }
 
-void Run::report_parent_lost(const std::string& message) const {
-  owner_.on_parent_lost(protocol::failure_of(FailureKind::kWorkerDied, "", message));
+void Run::report_fork_server_lost(const std::string& message) const {
+  owner_.on_fork_server_lost(protocol::failure_of(FailureKind::kWorkerDied, "", message));
 }
 
 /// The runner waits for the answer, and goes on without one when it cannot be written.

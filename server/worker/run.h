@@ -1,4 +1,4 @@
-// One run: the process that the warm parent forks for it, what it sends, and its end.
+// One run: the process that the fork server forks for it, what it sends, and its end.
 #pragma once
 
 #include <sys/types.h>
@@ -19,10 +19,10 @@
 
 #include "base/lifetime.h"
 #include "protocol/worker_messages.h"
+#include "worker/fork_server.h"
 #include "worker/output_capture.h"
 #include "worker/run_inbox.h"
 #include "worker/run_watch.h"
-#include "worker/warm_parent.h"
 
 namespace ridgeline::worker {
 
@@ -33,7 +33,7 @@ struct RunOutput : Measured {
 
 /// How a run ended. ExperimentFindings: of a run whose spec is an experiment; where it ended too early, what was found
 /// until then.
-using Outcome = std::variant<RunOutput, Warm, protocol::Failure, ExperimentFindings>;
+using Outcome = std::variant<RunOutput, ForkServerReady, protocol::Failure, ExperimentFindings>;
 
 /// The end of a run, and what user code wrote while it ran: the last 64 KiB.
 struct Finished {
@@ -61,9 +61,9 @@ using EventHandler = std::function<void(Event)>;
 
 struct RunLimits {
   std::chrono::milliseconds time{std::chrono::minutes(10)};
-  /// For a parent that is warm to report that a process has begun, before another parent gets the run.
+  /// For a fork server that is ready to report that a process has begun, before another one gets the run.
   std::chrono::milliseconds begin{std::chrono::seconds(5)};
-  /// For the other parent to report so, and for any to report that a process which closed its channel has ended.
+  /// For the other fork server to report so, and for any to report that a process which closed its channel has ended.
   std::chrono::milliseconds answer{std::chrono::seconds(30)};
   std::uint64_t recording_bytes = std::uint64_t{2} << 30U;
 };
@@ -80,8 +80,8 @@ struct RunRequest {
 class RunOwner {
  public:
   virtual ~RunOwner() = default;
-  /// The parent has said nothing for as long as RunLimits allow, or is gone when it is asked to fork.
-  virtual void on_parent_lost(const protocol::Failure& why) = 0;
+  /// The fork server has said nothing for as long as RunLimits allow, or is gone when it is asked to fork.
+  virtual void on_fork_server_lost(const protocol::Failure& why) = 0;
   /// The last call; it may come from within any member function of the run.
   virtual void on_run_finished(Finished finished) = 0;
 };
@@ -90,22 +90,22 @@ class RunOwner {
 /// the user cancels; it is reported when the process is gone.
 class Run final : private RunInboxListener {
  public:
-  /// The time limit begins. `id` is its number in what the parent reports.
+  /// The time limit begins. `id` is its number in what the fork server reports.
   Run(boost::asio::io_context& loop, int id, RunRequest request, RunOwner& owner);
   ~Run() override;
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  /// The parent is warm: forks from it. A run that only warms up is finished.
-  void start(WarmParent& parent);
-  /// The parent was gone before it had forked: whether another one may have the run. Once: something outside ended an
-  /// interpreter that did nothing, which is nobody's concern.
+  /// The fork server is ready: forks from it. A run that only warms up is finished.
+  void start(ForkServer& server);
+  /// The fork server was gone before it had forked: whether another one may have the run. Once: something outside ended
+  /// an interpreter that did nothing, which is nobody's concern.
   bool begin_again();
-  /// The parent has reported the process, or its end.
+  /// The fork server has reported the process, or its end.
   void started(pid_t process, pid_t parent);
   void exited(const protocol::Exited& exited);
-  /// The parent is gone, and nobody is left who could report the end.
-  void end_without_parent(protocol::Failure failure);
+  /// The fork server is gone, and nobody is left who could report the end.
+  void end_without_fork_server(protocol::Failure failure);
   /// Ends the process: SIGTERM to its group at once, SIGKILL after 100 ms. Finished follows within 200 ms. Without a
   /// stage, the failure gets that of the last progress.
   void fail(protocol::Failure failure);
@@ -124,8 +124,8 @@ class Run final : private RunInboxListener {
   bool is_abandoned() const { return abandoned_; }
 
  private:
-  struct Idle {};     ///< no parent was asked to fork
-  struct Forking {};  ///< the parent has not reported the process yet
+  struct Idle {};     ///< no fork server was asked to fork
+  struct Forking {};  ///< the fork server has not reported the process yet
   struct Alive {
     RunWatch watch;
   };
@@ -156,7 +156,7 @@ class Run final : private RunInboxListener {
   void read_channel();
   void channel_closed();
   void expect_answer(std::chrono::milliseconds patience);
-  void report_parent_lost(const std::string& message) const;
+  void report_fork_server_lost(const std::string& message) const;
   void watch_process();
   void answer_choice(const std::vector<int>& sizes);
   void finish_when_over();
@@ -176,7 +176,7 @@ class Run final : private RunInboxListener {
   std::optional<protocol::WorkerEnvironment> environment_;
   std::string stage_ = "start";  ///< of the last progress
   std::string doing_;            ///< its message
-  bool has_second_parent_ = false;
+  bool has_second_fork_server_ = false;
   bool abandoned_ = false;
   boost::asio::steady_timer limit_timer_;
   boost::asio::steady_timer kill_timer_;

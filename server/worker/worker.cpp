@@ -14,8 +14,8 @@ Worker::Worker(asio::io_context& loop, Reaper& reaper, WorkerOptions options)
 
 Worker::~Worker() {
   run_.reset();
-  if (parent_ && parent_->is_warm()) {
-    parent_->close();
+  if (fork_server_ && fork_server_->is_ready()) {
+    fork_server_->close();
   }
 }
 
@@ -34,38 +34,38 @@ void Worker::cancel() {
 void Worker::begin(RunRequest request) {
   RunOwner& owner = *this;
   run_ = std::make_unique<Run>(loop_, ++runs_, std::move(request), owner);
-  if (parent_ && parent_->owes_answer()) {
-    parent_.reset();  // it would not answer this one either
+  if (fork_server_ && fork_server_->has_abandoned_run()) {
+    fork_server_.reset();  // it would not answer this one either
   }
-  if (!parent_) {
-    start_parent();
+  if (!fork_server_) {
+    start_fork_server();
     return;
   }
-  if (const auto& environment = parent_->environment()) {
+  if (const auto& environment = fork_server_->environment()) {
     run_->set_environment(*environment);
   }
-  if (parent_->is_warm()) {
-    run_->start(*parent_);
+  if (fork_server_->is_ready()) {
+    run_->start(*fork_server_);
   }
 }
 
-void Worker::start_parent() {
+void Worker::start_fork_server() {
   run_->report({"start", 0, "Starting " + options_.interpreter});
-  auto started = WarmParent::start(loop_, reaper_, options_, *this);
+  auto started = ForkServer::start(loop_, reaper_, options_, *this);
   if (!started) {
     run_->fail(started.error());
     return;
   }
-  parent_ = std::move(*started);
+  fork_server_ = std::move(*started);
   run_->report({"start", 0, "Importing torch"});
 }
 
-void Worker::on_parent_event(const ParentEvent& event) {
-  if (const auto* end = std::get_if<ParentEnded>(&event)) {
-    on_parent_ended(*end);
+void Worker::on_fork_server_event(const ForkServerEvent& event) {
+  if (const auto* end = std::get_if<ForkServerEnded>(&event)) {
+    on_fork_server_ended(*end);
   } else if (const auto* started = std::get_if<protocol::Started>(&event)) {
     if (run_ && run_->id() == started->run) {
-      run_->started(started->pid, parent_->process());
+      run_->started(started->pid, fork_server_->process());
     } else {
       signal_group(started->pid, SIGKILL);  // of a run that was given up before it began
     }
@@ -75,44 +75,44 @@ void Worker::on_parent_event(const ParentEvent& event) {
     run_->report(*progress);
   } else if (const auto* environment = std::get_if<protocol::WorkerEnvironment>(&event)) {
     run_->set_environment(*environment);
-  } else if (std::holds_alternative<Warm>(event)) {
-    run_->start(*parent_);
+  } else if (std::holds_alternative<ForkServerReady>(event)) {
+    run_->start(*fork_server_);
   } else if (const auto* exited = std::get_if<protocol::Exited>(&event); run_->id() == exited->run) {
     run_->exited(*exited);
   }
 }
 
-void Worker::on_parent_ended(const ParentEnded& end) {
-  if (end.was_warm && run_) {
-    replace_parent(end.failure);
+void Worker::on_fork_server_ended(const ForkServerEnded& end) {
+  if (end.was_ready && run_) {
+    replace_fork_server(end.failure);
     return;
   }
-  parent_.reset();
+  fork_server_.reset();
   if (run_) {
-    run_->end_without_parent(end.failure);
+    run_->end_without_fork_server(end.failure);
   }
 }
 
 /// The run goes on with another parent where nothing of it had begun.
-void Worker::replace_parent(const protocol::Failure& why) {
-  parent_.reset();
+void Worker::replace_fork_server(const protocol::Failure& why) {
+  fork_server_.reset();
   if (run_->begin_again()) {
-    start_parent();
+    start_fork_server();
   } else {
-    run_->end_without_parent(why);
+    run_->end_without_fork_server(why);
   }
 }
 
 void Worker::on_run_finished(Finished finished) {
   const std::unique_ptr<Run> run = std::move(run_);
-  if (parent_ && run->is_abandoned()) {
-    parent_->give_up(run->id());
+  if (fork_server_ && run->is_abandoned()) {
+    fork_server_->abandon(run->id());
   }
   const auto* failure = std::get_if<protocol::Failure>(&finished.outcome);
-  if (parent_ && !parent_->is_warm() && failure != nullptr) {
+  if (fork_server_ && !fork_server_->is_ready() && failure != nullptr) {
     // A build is of no use to anyone else yet, and what hangs in its start stays there.
-    if (parent_->is_building() || failure->kind == FailureKind::kTimeout) {
-      parent_.reset();
+    if (fork_server_->is_building() || failure->kind == FailureKind::kTimeout) {
+      fork_server_.reset();
     }
   }
   run->handler()(std::move(finished));

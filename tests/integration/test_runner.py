@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "profiler" / "runner"))
 
 import torch
-from ridgeline_runner import warm
+from ridgeline_runner import fork_server
 from ridgeline_runner.changes import built_in, trial
 from ridgeline_runner.common import dynamo, timing
 from ridgeline_runner.common.channel import ChannelClosed
@@ -379,7 +379,7 @@ def test_files_that_cannot_be_named_make_the_list_incomplete(monkeypatch: pytest
 
 
 def test_the_runner_is_never_the_users_code() -> None:
-    assert str(Path(warm.__file__).resolve().parent) in interpreter.environment()["environmentRoots"]
+    assert str(Path(fork_server.__file__).resolve().parent) in interpreter.environment()["environmentRoots"]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 RUNNER = Path(__file__).resolve().parents[2] / "profiler" / "runner"
 PACKAGE = "ridgeline_runner"
 
-# Package → those that it may import. "" is the process itself: the warm parent and the run.
+# Package → those that it may import. "" is the process itself: the fork server and the run.
 LAYERS = {
     "common": [],
     "machine": ["common"],
@@ -72,7 +72,7 @@ def test_no_modules_import_each_other() -> None:
         ("step.a", "from ridgeline_runner.measure import operation_key", ""),
         ("measure.a", "from ridgeline_runner.step.entry import load", "ridgeline_runner.step.entry"),
         ("script.a", "def f():\n    from ridgeline_runner.changes import trial", "ridgeline_runner.changes.trial"),
-        ("common.a", "from ridgeline_runner import warm", "ridgeline_runner.warm"),
+        ("common.a", "from ridgeline_runner import fork_server", "ridgeline_runner.fork_server"),
     ],
 )
 def test_the_checker_finds(module: str, source: str, expected: str) -> None:

@@ -2,7 +2,7 @@
 same code with the same options by the same runner and agent, is replayed. Any other is made by the real interpreter,
 and recorded, unless it was cut short.
 
-It speaks with the daemon as the warm parent of a worker does (protocol/worker_messages.h). What a run does beside its
+It speaks with the daemon as the fork server of a worker does (protocol/worker_messages.h). What a run does beside its
 messages and its output, such as writing files, is not replayed: tests of that take the real interpreter, which is
 $RIDGELINE_REAL_PYTHON, else that of .venv. The recordings are in $RIDGELINE_RECORDED_RUNS, else in
 build/cache/recorded-runs; they may be removed at any time.
@@ -204,7 +204,7 @@ def replay(events: list, channel: int, output: int) -> int:
 
 
 class Parent:
-    """What the daemon takes for the warm parent of a worker."""
+    """What the daemon takes for the fork server of a worker."""
 
     def __init__(self, runner: str, control: int) -> None:
         self.runner = runner

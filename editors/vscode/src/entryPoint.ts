@@ -2,9 +2,9 @@
 import * as path from 'node:path';
 import * as vscode from 'vscode';
 import type { Daemon } from './daemon';
-import { inert } from './inert';
 import { classesIn, modelsOf, type PythonClass } from './modelClasses';
 import { showError, showInformation } from './notify';
+import { sanitizeText } from './sanitizeText';
 
 type ModelClass = PythonClass & { file: vscode.Uri };
 
@@ -32,7 +32,7 @@ export async function writeEntryPoint(daemon: Daemon, template: vscode.Uri, from
   }
   const items = found.map((model) => ({
     label: `$(symbol-class) ${model.name}`,
-    description: inert(`${vscode.workspace.asRelativePath(model.file)}:${model.line + 1}`),
+    description: sanitizeText(`${vscode.workspace.asRelativePath(model.file)}:${model.line + 1}`),
     model,
   }));
   const choice = await vscode.window.showQuickPick(items, {

@@ -1,8 +1,8 @@
 /** How a script is started, as a configuration of launch.json says: its arguments, working folder and environment. */
 import * as path from 'node:path';
 import * as vscode from 'vscode';
-import { inert } from './inert';
 import { showError } from './notify';
+import { sanitizeText } from './sanitizeText';
 
 export interface Launch {
   arguments?: string[];
@@ -25,19 +25,19 @@ interface Configuration {
  * The configuration for a script: of several, the one that the user chooses. Without any, what the settings say ({}).
  * Undefined: the user chose none, or it uses a variable that only a debugger can fill in, which was reported.
  */
-export async function launchOf(script: vscode.Uri): Promise<Launch | undefined> {
+export async function findLaunch(script: vscode.Uri): Promise<Launch | undefined> {
   const folder = vscode.workspace.getWorkspaceFolder(script)?.uri;
   const all: unknown = vscode.workspace.getConfiguration('launch', script).get('configurations');
-  const fitting = (Array.isArray(all) ? (all as Configuration[]) : []).filter(
+  const matching = (Array.isArray(all) ? (all as Configuration[]) : []).filter(
     (one) =>
       (one.type === 'debugpy' || one.type === 'python') &&
       one.request === 'launch' &&
       typeof one.program === 'string' &&
       path.resolve(folder?.fsPath ?? '', resolve(one.program, script, folder)) === script.fsPath,
   );
-  const exact = fitting.filter(({ program }) => program !== '${file}'); // the others are for any file
-  const chosen = await choose(exact.length > 0 ? exact : fitting);
-  if (chosen === undefined) return fitting.length === 0 ? {} : undefined;
+  const exact = matching.filter(({ program }) => program !== '${file}'); // the others are for any file
+  const chosen = await choose(exact.length > 0 ? exact : matching);
+  if (chosen === undefined) return matching.length === 0 ? {} : undefined;
   const launch = read(chosen, script, folder);
   const unknown = JSON.stringify(launch).match(/\$\{[^}]*\}/)?.[0];
   if (unknown !== undefined) {
@@ -52,8 +52,8 @@ export async function launchOf(script: vscode.Uri): Promise<Launch | undefined> 
 async function choose(configurations: Configuration[]): Promise<Configuration | undefined> {
   if (configurations.length < 2) return configurations[0];
   const items = configurations.map((configuration) => ({
-    label: inert(String(configuration.name)),
-    description: inert(texts(configuration.args).join(' ')),
+    label: sanitizeText(String(configuration.name)),
+    description: sanitizeText(argumentList(configuration.args).join(' ')),
     configuration,
   }));
   return (
@@ -66,7 +66,7 @@ async function choose(configurations: Configuration[]): Promise<Configuration | 
 
 function read({ args, cwd, env }: Configuration, script: vscode.Uri, folder: vscode.Uri | undefined): Launch {
   const resolved = (text: string) => resolve(text, script, folder);
-  const launch: Launch = { arguments: texts(args).map(resolved) };
+  const launch: Launch = { arguments: argumentList(args).map(resolved) };
   if (typeof cwd === 'string' && cwd !== '') launch.folder = path.resolve(folder?.fsPath ?? '', resolved(cwd));
   if (typeof env === 'object' && env !== null) {
     launch.environment = Object.fromEntries(
@@ -77,7 +77,7 @@ function read({ args, cwd, env }: Configuration, script: vscode.Uri, folder: vsc
 }
 
 /** A list, or a line as it would be typed: words between blanks, without quotes. */
-function texts(value: unknown): string[] {
+function argumentList(value: unknown): string[] {
   if (Array.isArray(value)) return value.map(String);
   return typeof value === 'string' ? value.split(/\s+/).filter((word) => word !== '') : [];
 }

@@ -1,15 +1,15 @@
-/** Notifications. Text from outside (settings, paths, errors) is made inert here, and only here. */
+/** Notifications. Text from outside (settings, paths, errors) is sanitized here, and only here. */
 import * as vscode from 'vscode';
-import { inert } from './inert';
+import { sanitizeText } from './sanitizeText';
 
 export function showError(message: string, ...actions: string[]): Thenable<string | undefined> {
-  return vscode.window.showErrorMessage(inert(message), ...actions);
+  return vscode.window.showErrorMessage(sanitizeText(message), ...actions);
 }
 
 export function showWarning(message: string, ...actions: string[]): Thenable<string | undefined> {
-  return vscode.window.showWarningMessage(inert(message), ...actions);
+  return vscode.window.showWarningMessage(sanitizeText(message), ...actions);
 }
 
 export function showInformation(message: string, ...actions: string[]): Thenable<string | undefined> {
-  return vscode.window.showInformationMessage(inert(message), ...actions);
+  return vscode.window.showInformationMessage(sanitizeText(message), ...actions);
 }

@@ -3,7 +3,7 @@ import * as vscode from 'vscode';
 import { LSPErrorCodes, ResponseError } from 'vscode-languageclient/node';
 import type { Daemon } from './daemon';
 import { pythonExtension } from './interpreter';
-import { type Launch, launchOf } from './launch';
+import { findLaunch, type Launch } from './launch';
 import { activeNotebook, explainNotebook } from './notebook';
 import { showError, showInformation, showWarning } from './notify';
 import type { Profiles } from './profiles';
@@ -56,7 +56,7 @@ export class Profiling {
       return;
     }
     if (!(await mayRun())) return;
-    const options = launch ?? (await launchOf(file));
+    const options = launch ?? (await findLaunch(file));
     if (options === undefined) return;
     // What runs is what is on the disk, as with a debugger.
     for (const document of vscode.workspace.textDocuments) {

@@ -5,7 +5,7 @@ import sys
 
 if __name__ == "__main__":  # not in a process that multiprocessing spawns, which runs this file again
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    from ridgeline_runner import warm
+    from ridgeline_runner import fork_server
 
     sys.path.pop(0)
-    sys.exit(warm.serve(int(sys.argv[1])))
+    sys.exit(fork_server.serve(int(sys.argv[1])))

@@ -63,7 +63,7 @@ class Attributor {
     result_.operation.resize(count);
     result_.phase.resize(count);
     result_.runs_python.resize(count);
-    result_.begins.resize(count);
+    result_.starts_operation.resize(count);
     node_of_.resize(count, kNone);
     script_part_.resize(count, kNone);
     part_is_known_.resize(count);
@@ -73,7 +73,7 @@ class Attributor {
     for (const std::uint32_t op : by_time()) {
       add(op);
     }
-    updates_->end();
+    updates_->finish();
     updates_.reset();
     return std::move(result_);
   }
@@ -110,16 +110,16 @@ class Attributor {
     const std::uint32_t parent = recording_.op_parent()[op];
     result_.runs_python[op] = scope != Scope::kFunction;
     if (scope == Scope::kBackward) {
-      updates_->backward(op);
+      updates_->on_backward_node(op);
       add_backward_node(op);
       last_node(op) = op;
       return;
     }
     node_of_[op] = parent == kNone ? kNone : node_of_[parent];
     if (node_of_[op] != kNone) {
-      add_inside_node(op, node_of_[op]);
+      add_inside_backward_node(op, node_of_[op]);
     } else {
-      add_plain(op);
+      add_outside_backward(op);
     }
     note_sequence(op);
   }
@@ -134,7 +134,7 @@ class Attributor {
       made_by = last_node(op);
     }
     if (made_by == kNone) {
-      result_.owner[op] = result_.tree.of_stack(recording_.op_node()[op]);
+      result_.owner[op] = result_.tree.node_of_stack(recording_.op_node()[op]);
       result_.operation[op] = recording_.op_name()[op];
     } else {
       result_.owner[op] = result_.owner[made_by];
@@ -142,52 +142,52 @@ class Attributor {
     }
   }
 
-  void add_inside_node(std::uint32_t op, std::uint32_t node) {
+  void add_inside_backward_node(std::uint32_t op, std::uint32_t node) {
     const std::uint32_t stack = recording_.op_node()[op];
     const std::uint32_t outer = recording_.op_node()[node];
-    const bool is_recomputed = result_.tree[result_.tree.of_stack(stack)].recomputation;
+    const bool is_recomputed = result_.tree[result_.tree.node_of_stack(stack)].recomputation;
     result_.phase[op] = is_recomputed ? Phase::kRecomputation : Phase::kBackward;
-    result_.owner[op] = is_recomputed ? result_.tree.rejoin(result_.owner[node], stack, outer)
+    result_.owner[op] = is_recomputed ? result_.tree.extend_recomputation(result_.owner[node], stack, outer)
                                       : result_.tree.extend(result_.owner[node], stack, outer);
     if (stack == outer) {
       result_.operation[op] = result_.operation[node];
     } else {
-      name(op);
+      set_operation(op);
     }
   }
 
-  void add_plain(std::uint32_t op) {
-    const TreeNode stack = result_.tree.of_stack(recording_.op_node()[op]);
+  void add_outside_backward(std::uint32_t op) {
+    const TreeNode stack = result_.tree.node_of_stack(recording_.op_node()[op]);
     result_.owner[op] = stack;
-    name(op);
+    set_operation(op);
     const CallTree::Node& node = result_.tree[stack];
     if (node.engine && last_node(op) != kNone) {
       // The engine itself, between two nodes: it adds up gradients.
       result_.owner[op] = result_.owner[last_node(op)];
       result_.operation[op] = result_.operation[last_node(op)];
-      result_.begins[op] = false;
+      result_.starts_operation[op] = false;
       result_.phase[op] = Phase::kBackward;
     } else if (node.engine) {
-      result_.begins[op] = false;
+      result_.starts_operation[op] = false;
       result_.phase[op] = Phase::kBackward;
     } else if (node.optimizer) {
       result_.phase[op] = Phase::kOptimizer;
     } else {
       result_.phase[op] = node.data ? Phase::kData : Phase::kForward;
     }
-    updates_->other(op, result_.phase[op] == Phase::kForward && !node.module && stack != 0, is_frame(op));
+    updates_->on_other_op(op, result_.phase[op] == Phase::kForward && !node.module && stack != 0, is_wrapper_op(op));
   }
 
-  /// What the user called is the outermost op that is no mere frame around others.
-  void name(std::uint32_t op) {
+  /// What the user called is the outermost op that is no mere wrapper around others.
+  void set_operation(std::uint32_t op) {
     const std::uint32_t parent = recording_.op_parent()[op];
     const bool inside = parent != kNone && scope_of(parent) != Scope::kBackward && result_.operation[parent] != 0;
-    result_.begins[op] = !inside && !is_frame(op);
-    result_.operation[op] = inside ? result_.operation[parent] : (result_.begins[op] ? recording_.op_name()[op] : 0);
+    result_.starts_operation[op] = !inside && !is_wrapper_op(op);
+    result_.operation[op] = inside ? result_.operation[parent] : (result_.starts_operation[op] ? recording_.op_name()[op] : 0);
   }
 
   /// A range that the user named, a function of TorchScript, or what torch.compile puts around its graphs.
-  bool is_frame(std::uint32_t op) const {
+  bool is_wrapper_op(std::uint32_t op) const {
     const std::string_view text = recording_.string(recording_.op_name()[op]);
     return scope_of(op) == Scope::kUser || scope_of(op) == Scope::kScript || is_compiled_region(text);
   }

@@ -27,13 +27,13 @@ std::size_t CallTree::PairHash::operator()(const std::pair<std::uint64_t, std::u
 
 CallTree::CallTree(const recording::Recording& recording, const SourceScope& scope)
     : recording_(&recording), traits_(code_traits(recording, scope)), nodes_(1), lines_(1) {
-  of_stack_.resize(recording.node_parent().size(), 0);
-  for (std::uint32_t stack = 1; stack < of_stack_.size(); ++stack) {
-    of_stack_[stack] = child(of_stack_[recording.node_parent()[stack]], stack);
+  node_of_stack_.resize(recording.node_parent().size(), 0);
+  for (std::uint32_t stack = 1; stack < node_of_stack_.size(); ++stack) {
+    node_of_stack_[stack] = find_or_add_child(node_of_stack_[recording.node_parent()[stack]], stack);
   }
 }
 
-TreeNode CallTree::child(TreeNode parent, std::uint32_t recorded) {
+TreeNode CallTree::find_or_add_child(TreeNode parent, std::uint32_t recorded) {
   const std::uint32_t code = recording_->node_code()[recorded];
   // An instruction may have no line of its own, such as the first one of a module: then 0 was recorded.
   const std::uint32_t line = std::max(1U, recording_->node_line()[recorded]);
@@ -79,18 +79,18 @@ TreeNode CallTree::extend(TreeNode base, std::uint32_t recorded, std::uint32_t o
   TreeNode node = base;
   if (stack == outer) {
     for (std::size_t i = suffix.size(); i-- > 0;) {
-      node = child(node, suffix[i]);
+      node = find_or_add_child(node, suffix[i]);
     }
   }
   cached->second = node;
   return node;
 }
 
-TreeNode CallTree::rejoin(TreeNode base, std::uint32_t recorded, std::uint32_t outer) {
+TreeNode CallTree::extend_recomputation(TreeNode base, std::uint32_t recorded, std::uint32_t outer) {
   const TreeNode call = outermost_checkpoint(base);
   // The outermost recomputing frame below the autograd engine.
   std::uint32_t entry = recorded;
-  while (entry != 0 && nodes_[nodes_[of_stack_[entry]].parent].recomputation) {
+  while (entry != 0 && nodes_[nodes_[node_of_stack_[entry]].parent].recomputation) {
     entry = recording_->node_parent()[entry];
   }
   return call == 0 ? extend(base, recorded, outer)

@@ -44,14 +44,14 @@ class CallTree {
   };
 
   /// The node of a stack of the recording.
-  TreeNode of_stack(std::uint32_t recorded) const { return of_stack_[recorded]; }
+  TreeNode node_of_stack(std::uint32_t recorded) const { return node_of_stack_[recorded]; }
   /// The node of `base` with the frames of `recorded` beyond `outer` on top; `base` itself when `outer` is not a
   /// stack that `recorded` extends.
   TreeNode extend(TreeNode base, std::uint32_t recorded, std::uint32_t outer);
   /// The node of a recomputation, as if it ran where the forward did: the frames of `base`, a stack of the checkpoint's
   /// forward, outside its checkpoint, and on top those of `recorded` from its own checkpoint on. As `extend` when
   /// `base` is no such stack.
-  TreeNode rejoin(TreeNode base, std::uint32_t recorded, std::uint32_t outer);
+  TreeNode extend_recomputation(TreeNode base, std::uint32_t recorded, std::uint32_t outer);
 
   const Node& operator[](TreeNode node) const { return nodes_[node]; }
   std::size_t size() const { return nodes_.size(); }
@@ -74,7 +74,7 @@ class CallTree {
     std::size_t operator()(const std::pair<std::uint64_t, std::uint32_t>& pair) const;
   };
 
-  TreeNode child(TreeNode parent, std::uint32_t recorded);
+  TreeNode find_or_add_child(TreeNode parent, std::uint32_t recorded);
   /// The frame of torch.utils.checkpoint nearest to the root among `node` and its parents; 0 when there is none.
   TreeNode outermost_checkpoint(TreeNode node) const;
   LineId intern_line(std::uint32_t file, std::uint32_t line);
@@ -82,7 +82,7 @@ class CallTree {
   const recording::Recording* recording_;
   std::vector<CodeTraits> traits_;
   std::vector<Node> nodes_;
-  std::vector<TreeNode> of_stack_;
+  std::vector<TreeNode> node_of_stack_;
   std::vector<SourceLine> lines_;
   std::unordered_map<Key, TreeNode, KeyHash> children_;
   std::unordered_map<std::uint64_t, LineId> line_ids_;

@@ -116,7 +116,7 @@ class IterationWalk::Walk {
   double price(recording::Cost kind) const { return recording_.cost()[static_cast<std::size_t>(kind)]; }
 
   double outside_cost(std::uint32_t op) const {
-    const std::uint32_t depth = tree_[tree_.of_stack(recording_.op_node()[op])].depth;
+    const std::uint32_t depth = tree_[tree_.node_of_stack(recording_.op_node()[op])].depth;
     return price(recording::Cost::kOutsideOp) + price(recording::Cost::kPerFrame) * depth;
   }
 
@@ -133,7 +133,7 @@ class IterationWalk::Walk {
     const std::uint64_t end = std::clamp(recording_.op_end()[op], start, std::max(start, limit));
     open_.push_back({op, end});
     debt_ns_ = price(recording::Cost::kInsideOp) / 2;
-    if (attribution_.begins[op]) {
+    if (attribution_.starts_operation[op]) {
       result_.begun.push_back(key_of(op));
     }
   }
@@ -150,7 +150,7 @@ class IterationWalk::Walk {
   CostKey key_of(std::uint32_t op) const {
     const TreeNode owner = attribution_.owner[op];
     const bool moved = in_backward(attribution_.phase[op]);
-    return {owner, moved ? tree_.of_stack(recording_.op_node()[op]) : owner, attribution_.operation[op],
+    return {owner, moved ? tree_.node_of_stack(recording_.op_node()[op]) : owner, attribution_.operation[op],
             attribution_.phase[op], false};
   }
 
@@ -224,14 +224,14 @@ class IterationWalk::Walk {
 
   /// `context` is the op that the sample was taken in, or that ended the gap it was taken in.
   CostKey key_of_sample(std::uint32_t stack, std::uint32_t context) {
-    const TreeNode node = tree_.of_stack(stack);
+    const TreeNode node = tree_.node_of_stack(stack);
     if (open_.empty() || !in_backward(attribution_.phase[context])) {
       return {node, node, 0, python_phase(tree_[node]), false};
     }
     // Python inside an autograd node, such as a custom backward: it is placed where its ops would be.
     const TreeNode owner = attribution_.owner[context];
     const std::uint32_t outer = recording_.op_node()[context];
-    return tree_[node].recomputation ? CostKey{tree_.rejoin(owner, stack, outer), node, 0, Phase::kRecomputation, false}
+    return tree_[node].recomputation ? CostKey{tree_.extend_recomputation(owner, stack, outer), node, 0, Phase::kRecomputation, false}
                                      : CostKey{tree_.extend(owner, stack, outer), node, 0, Phase::kBackward, false};
   }
 

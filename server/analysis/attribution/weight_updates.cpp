@@ -39,19 +39,19 @@ void WeightUpdates::enter_iteration_of(std::uint32_t op) {
     is_new = true;
   }
   if (is_new) {
-    end();
+    finish();
     after_backward_ = false;
   }
 }
 
-void WeightUpdates::backward(std::uint32_t op) {
+void WeightUpdates::on_backward_node(std::uint32_t op) {
   enter_iteration_of(op);
   end_run();
   late_.clear();
   after_backward_ = knows_gradients_;
 }
 
-void WeightUpdates::other(std::uint32_t op, bool is_plain, bool is_frame) {
+void WeightUpdates::on_other_op(std::uint32_t op, bool is_plain, bool is_wrapper) {
   enter_iteration_of(op);
   if (!after_backward_) {
     return;
@@ -64,12 +64,12 @@ void WeightUpdates::other(std::uint32_t op, bool is_plain, bool is_frame) {
   if (parent != recording::kNone && place_[parent] == Place::kElsewhere) {
     return;  // what an operation with gradients runs
   }
-  if (is_frame) {
-    place_[op] = Place::kFrame;
+  if (is_wrapper) {
+    place_[op] = Place::kWrapper;
     return;
   }
   const bool with_gradients = recording_.op_sequence()[op] >= 0;
-  const bool is_outermost = parent == recording::kNone || place_[parent] == Place::kFrame;
+  const bool is_outermost = parent == recording::kNone || place_[parent] == Place::kWrapper;
   const bool changes = is_outermost && is_update(recording_.string(recording_.op_name()[op]));
   if (is_outermost && with_gradients && !changes) {
     end_run();
@@ -94,7 +94,7 @@ void WeightUpdates::end_run() {
   change_ = Change::kNone;
 }
 
-void WeightUpdates::end() {
+void WeightUpdates::finish() {
   end_run();
   for (const std::uint32_t op : late_) {
     phase_[op] = Phase::kOptimizer;

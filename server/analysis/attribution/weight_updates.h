@@ -17,13 +17,13 @@ class WeightUpdates {
   /// `phase`, by operation, is changed; it outlives this. Both do.
   WeightUpdates(const recording::Recording& recording, std::vector<Phase>& phase);
 
-  void backward(std::uint32_t op);
-  /// Outside of backward. `is_plain`: of no module, loader or optimizer; `is_frame`: only a range around others.
-  void other(std::uint32_t op, bool is_plain, bool is_frame);
-  void end();
+  void on_backward_node(std::uint32_t op);
+  /// Outside of backward. `is_plain`: of no module, loader or optimizer; `is_wrapper`: only a range around others.
+  void on_other_op(std::uint32_t op, bool is_plain, bool is_wrapper);
+  void finish();
 
  private:
-  enum class Place : std::uint8_t { kElsewhere, kFrame, kRun };  ///< kFrame: only a range that holds some of a run
+  enum class Place : std::uint8_t { kElsewhere, kWrapper, kRun };  ///< kWrapper: only a range that holds some of a run
   enum class Change : std::uint8_t { kNone, kWithGradients, kWithout };
 
   void enter_iteration_of(std::uint32_t op);

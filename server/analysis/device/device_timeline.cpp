@@ -194,12 +194,12 @@ class DeviceTimelineBuilder {
 CostKey owner_of_call(std::uint32_t call, const Recording& recording, const Attribution& attribution,
                       const CallTree& tree) {
   const std::uint32_t op = recording.call_op()[call];
-  const TreeNode stack = tree.of_stack(recording.call_node()[call]);
+  const TreeNode stack = tree.node_of_stack(recording.call_node()[call]);
   if (op == kNone) {
     return {stack, stack, 0, python_phase(tree[stack]), false};
   }
   if (in_backward(attribution.phase[op])) {
-    return {attribution.owner[op], tree.of_stack(recording.op_node()[op]), attribution.operation[op],
+    return {attribution.owner[op], tree.node_of_stack(recording.op_node()[op]), attribution.operation[op],
             attribution.phase[op], false};
   }
   // Python of its own runs in a range that the user named: the call's stack knows more than the range's.

@@ -93,10 +93,10 @@ class Analyser {
     const std::uint32_t op = recording_.memory_op()[block.event];
     const std::uint32_t stack = recording_.memory_node()[block.event];
     if (op == kNone) {
-      return tree_.of_stack(stack);
+      return tree_.node_of_stack(stack);
     }
     const bool own_stack = stack != recording_.op_node()[op] && !in_backward(attribution_.phase[op]);
-    return own_stack ? tree_.of_stack(stack) : attribution_.owner[op];
+    return own_stack ? tree_.node_of_stack(stack) : attribution_.owner[op];
   }
 
   Phase phase_of(const Block& block) const {
@@ -104,7 +104,7 @@ class Analyser {
     if (op != kNone && (in_backward(attribution_.phase[op]) || !attribution_.runs_python[op])) {
       return attribution_.phase[op];
     }
-    const Phase phase = python_phase(tree_[tree_.of_stack(recording_.memory_node()[block.event])]);
+    const Phase phase = python_phase(tree_[tree_.node_of_stack(recording_.memory_node()[block.event])]);
     return phase == Phase::kOther ? Phase::kForward : phase;
   }
 
@@ -115,7 +115,7 @@ class Analyser {
 
   /// Whether it is a bucket of DistributedDataParallel, whose reducer makes its buckets without Python code of its own.
   bool is_bucket(const Block& block) const {
-    const TreeNode node = tree_.of_stack(recording_.memory_node()[block.event]);
+    const TreeNode node = tree_.node_of_stack(recording_.memory_node()[block.event]);
     return node != 0 && tree_.traits(tree_[node].code).ddp;
   }
 

@@ -8,7 +8,7 @@
 #include <numbers>
 #include <utility>
 
-#include "analysis/time/credible.h"
+#include "analysis/time/isotonic_samples.h"
 #include "analysis/time/models.h"
 #include "analysis/time/quantiles.h"
 #include "analysis/time/spline.h"
@@ -198,8 +198,8 @@ std::pair<double, double> regime_steps(const TimeModel& model, double batch_size
 }  // namespace
 
 std::optional<TimeModel> fit_time_model(std::span<const TimeSample> measured) {
-  const std::vector<TimeSample> credible = credible_samples(measured);
-  const std::span<const TimeSample> samples = credible;
+  const std::vector<TimeSample> isotonic = isotonic_samples(measured);
+  const std::span<const TimeSample> samples = isotonic;
   std::optional<Spline> spline = spline_of(samples);
   if (!spline.has_value()) {
     return std::nullopt;
@@ -258,15 +258,15 @@ Estimate time_at(const TimeModel& model, double batch_size) {
 
 std::vector<std::vector<Piece>> fit_parts(const TimeModel& model, std::span<const std::vector<double>> parts) {
   const Knots knots = knots_of(model);
-  const std::vector<TimeSample> credible = credible_samples(model.measured);
+  const std::vector<TimeSample> isotonic = isotonic_samples(model.measured);
   std::vector<std::vector<double>> scaled(parts.begin(), parts.end());
   for (std::vector<double>& part : scaled) {
-    for (std::size_t i = 0; i < credible.size(); ++i) {
-      part[i] *= credible[i].ms.value / model.measured[i].ms.value;
+    for (std::size_t i = 0; i < isotonic.size(); ++i) {
+      part[i] *= isotonic[i].ms.value / model.measured[i].ms.value;
     }
   }
   std::vector<std::vector<Piece>> all;
-  for (const std::vector<double>& coefficients : fit_coefficients(knots, credible, scaled)) {
+  for (const std::vector<double>& coefficients : fit_coefficients(knots, isotonic, scaled)) {
     all.push_back(pieces_of(knots, coefficients));
   }
   return all;

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <filesystem>
 #include <utility>
 #include <vector>
 
 #include "app/profiling/unsaved_text.h"
+#include "base/path.h"
 #include "source/entry_point.h"
 
 namespace ridgeline::app {
@@ -72,7 +72,7 @@ base::Result<void, RunFailure> check_entry(const Target& target, std::optional<s
   if (missing.empty()) {
     return {};
   }
-  const std::string name = std::filesystem::path(target.entry).filename().string();
+  const std::string name(base::file_name(target.entry));
   std::string message = name + " defines " + list_of(missing) + ", so it was not run. ";
   const auto meant = misspelt(*tree, missing);
   if (meant.has_value()) {

@@ -67,7 +67,7 @@ base::Result<analysis::Profile> find_profile(const std::string& name) {
   return std::move(*profile);
 }
 
-base::Result<std::string> last_profile(const std::string& folder) {
+base::Result<std::string> last_profile_id(const std::string& folder) {
   auto store = kept_profiles();
   if (!store) {
     return store.error();

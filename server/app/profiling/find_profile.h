@@ -12,6 +12,6 @@ namespace ridgeline::app {
 base::Result<analysis::Profile> find_profile(const std::string& name);
 
 /// The id of the kept profile that was made last of an entry below `folder`, or of a project that `folder` is in.
-base::Result<std::string> last_profile(const std::string& folder);
+base::Result<std::string> last_profile_id(const std::string& folder);
 
 }  // namespace ridgeline::app

@@ -1,4 +1,4 @@
-// What programs of one's own took on this processor beside torch's operations: kept in the cache folder.
+// How long programs that were generated for operations took on this processor beside torch: kept in the cache folder.
 #pragma once
 
 #include <span>

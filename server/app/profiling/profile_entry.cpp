@@ -81,9 +81,9 @@ base::Task<ProfileOutcome> make_profile(EntryRunner& runner, ProfileRequest requ
   if (!profiled) {
     co_return std::move(profiled).error();
   }
-  auto making = analysed<MadeProfile>(runner, [entry = std::move(*profiled)]() mutable -> ProfileOutcome {
+  auto making = analysed<ProfileWithSources>(runner, [entry = std::move(*profiled)]() mutable -> ProfileOutcome {
     auto what_if = std::make_shared<const WhatIfBase>(what_if_base(entry.run));
-    MadeProfile made = made_profile(std::move(entry));
+    ProfileWithSources made = profile_with_sources(std::move(entry));
     made.what_if = std::move(what_if);
     return made;
   });
@@ -91,11 +91,11 @@ base::Task<ProfileOutcome> make_profile(EntryRunner& runner, ProfileRequest requ
 }
 
 base::Task<ProfileOutcome> try_batch_size(EntryRunner& runner, ProfileRequest request, Target target,
-                                          std::shared_ptr<const MadeProfile> held) {
+                                          std::shared_ptr<const ProfileWithSources> held) {
   auto measuring = measure(runner, request, target);
   MeasuredEntry measured = co_await std::move(measuring);
-  auto trying = analysed<MadeProfile>(runner, [measured = std::move(measured), request = std::move(request),
-                                               target = std::move(target), held = std::move(held)]() mutable {
+  auto trying = analysed<ProfileWithSources>(runner, [measured = std::move(measured), request = std::move(request),
+                                                      target = std::move(target), held = std::move(held)]() mutable {
     return make_trial(std::move(measured.finished), request, target, measured.plan, *held);
   });
   ProfileOutcome made = co_await std::move(trying);

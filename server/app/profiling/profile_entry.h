@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
-#include "app/profiling/made_profile.h"
 #include "app/profiling/off_loop.h"
 #include "app/profiling/profile_run.h"
+#include "app/profiling/profile_with_sources.h"
 #include "app/profiling/remaining_time.h"
 #include "app/profiling/request.h"
 #include "base/result.h"
@@ -37,6 +37,6 @@ base::Task<ProfileOutcome> make_profile(EntryRunner& runner, ProfileRequest requ
 
 /// A trial (app/profiling/tried_change.h) of the batch size that the request checks.
 base::Task<ProfileOutcome> try_batch_size(EntryRunner& runner, ProfileRequest request, Target target,
-                                          std::shared_ptr<const MadeProfile> held);
+                                          std::shared_ptr<const ProfileWithSources> held);
 
 }  // namespace ridgeline::app

@@ -37,11 +37,11 @@ struct ProfileQueue::Job {
   Ticket ticket = 0;
   ProfileRequest request;
   Target target;
-  std::shared_ptr<const MadeProfile> held;  ///< of a trial: what it adds to; null for a profile
+  std::shared_ptr<const ProfileWithSources> held;  ///< of a trial: what it adds to; null for a profile
   JobEvents events;
   std::optional<ScriptRequest> script{};             ///< in place of `request`
   std::optional<protocol::Experiment> experiment{};  ///< in place of a profile
-  std::unique_ptr<worker::Job> script_job{};         ///< while it runs
+  std::unique_ptr<ScriptProcess> script_process{};   ///< while it runs
   State state = State::kWaiting;
   std::optional<FailureKind> ended_as{};           ///< kCancelled or kSuperseded while its run is being ended
   std::function<void(bool)> go{};                  ///< its turn has come
@@ -51,12 +51,57 @@ struct ProfileQueue::Job {
   bool is_trial() const { return held != nullptr; }
 };
 
+/// The process of a script, which belongs to its job.
+class ProfileQueue::ScriptProcess final : private worker::JobListener {
+ public:
+  /// `done` is called once, from the loop, when the process has ended, or could not be started.
+  ScriptProcess(ProfileQueue& queue, const Job& job, std::function<void(ScriptEnd)> done)
+      : queue_(queue), job_(job), done_(std::move(done)) {}
+
+  void start(worker::JobOptions options) {
+    auto started = worker::Job::start(queue_.loop_, queue_.reaper_, std::move(options), *this);
+    if (started) {
+      process_ = std::move(*started);
+    } else {
+      end(started.error());
+    }
+  }
+  void cancel() {
+    if (process_ != nullptr) {
+      process_->cancel();
+    }
+  }
+
+ private:
+  void on_job_note(const std::string& /*message*/) override {}
+  void on_job_progress(const protocol::Progress& progress) override {
+    if (!job_.ended_as.has_value()) {
+      job_.events.progress(progress);
+    }
+  }
+  void on_job_output(std::string_view text) override {
+    if (job_.events.output) {
+      job_.events.output(text);
+    }
+  }
+  void on_job_end(worker::JobEnd job_end) override { end(std::make_shared<worker::JobEnd>(std::move(job_end))); }
+  /// Not from within the process's call: what follows destroys it.
+  void end(ScriptEnd how) {
+    asio::post(queue_.loop_, queue_.lifetime_.guard([done = done_, how = std::move(how)] { done(how); }));
+  }
+
+  ProfileQueue& queue_;
+  const Job& job_;
+  std::function<void(ScriptEnd)> done_;
+  std::unique_ptr<worker::Job> process_;
+};
+
 ProfileQueue::ProfileQueue(asio::io_context& loop, asio::thread_pool& pool, worker::Reaper& reaper)
     : loop_(loop), pool_(pool), reaper_(reaper), idle_(loop) {}
 
 ProfileQueue::~ProfileQueue() {
   for (const auto& job : jobs_) {  // each holds the task that holds it
-    job->script_job.reset();
+    job->script_process.reset();
     job->go = nullptr;
     job->done = nullptr;
     job->found = nullptr;
@@ -72,7 +117,8 @@ base::Task<ProfileOutcome> ProfileQueue::profile(Ticket ticket, ProfileRequest r
 }
 
 base::Task<ProfileOutcome> ProfileQueue::try_batch_size(Ticket ticket, ProfileRequest request, Target target,
-                                                        std::shared_ptr<const MadeProfile> held, JobEvents events) {
+                                                        std::shared_ptr<const ProfileWithSources> held,
+                                                        JobEvents events) {
   supersede([](const Job& job) { return job.is_trial(); });
   auto job =
       std::make_shared<Job>(Job{ticket, std::move(request), std::move(target), std::move(held), std::move(events)});
@@ -122,7 +168,7 @@ base::Task<bool> ProfileQueue::has_turn(std::shared_ptr<Job> job) {
   co_await std::move(turn);
   idle_.cancel();
   // It may have waited for long, and what was agreed to may be gone.
-  auto check = base::while_alive(lifetime_, job->events.may_run());
+  auto check = base::while_alive(lifetime_, std::move(job->events.permission));
   const bool may_run = co_await std::move(check);
   if (job->state == Job::State::kEnded) {
     co_return false;
@@ -202,7 +248,7 @@ base::Task<base::Result<std::shared_ptr<worker::JobEnd>, protocol::Failure>> Pro
   job_->state = Job::State::kRunning;
   auto measuring = queue_.measure_script(job_, std::move(options));
   auto end = co_await std::move(measuring);
-  job_->script_job.reset();
+  job_->script_process.reset();
   if (auto why = leave_the_worker()) {
     co_return std::move(*why);
   }
@@ -247,24 +293,9 @@ base::Task<void> ProfileQueue::run_experiment(std::shared_ptr<Job> job) {
 
 base::Task<ProfileQueue::ScriptEnd> ProfileQueue::measure_script(std::shared_ptr<Job> job, worker::JobOptions options) {
   const auto begin = [this, job, &options](std::function<void(ScriptEnd)> done) {
-    const auto end = [this, done](worker::JobEnd job_end) {
-      // Not from within the job's call: what follows destroys it.
-      const auto kept = std::make_shared<worker::JobEnd>(std::move(job_end));
-      asio::post(loop_, lifetime_.guard([done, kept] { done(kept); }));
-    };
-    const auto progress = [job](const protocol::Progress& step) {
-      if (!job->ended_as.has_value()) {
-        job->events.progress(step);
-      }
-    };
     job->events.progress({"start", 0, "Starting the script"});
-    auto started = worker::Job::start(loop_, reaper_, options,
-                                      {[](const std::string& /*note*/) {}, end, progress, job->events.output});
-    if (started) {
-      job->script_job = std::move(*started);
-      return;
-    }
-    asio::post(loop_, lifetime_.guard([done, failure = started.error()] { done(failure); }));
+    job->script_process = std::make_unique<ScriptProcess>(*this, *job, std::move(done));
+    job->script_process->start(std::move(options));
   };
   auto ended_job = base::callback<ScriptEnd>(begin);
   co_return co_await std::move(ended_job);
@@ -308,8 +339,8 @@ void ProfileQueue::end(Ticket ticket, FailureKind kind) {
   }
   const std::shared_ptr<Job> job = *found;
   job->ended_as = kind;
-  if (job->script_job != nullptr) {
-    job->script_job->cancel();
+  if (job->script_process != nullptr) {
+    job->script_process->cancel();
   } else if (job->state == Job::State::kRunning) {
     worker_->cancel();
   } else {

@@ -6,13 +6,12 @@
 #include <boost/asio/thread_pool.hpp>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
-#include "app/profiling/made_profile.h"
 #include "app/profiling/profile_run.h"
+#include "app/profiling/profile_with_sources.h"
 #include "app/profiling/remaining_time.h"
 #include "app/profiling/request.h"
 #include "app/profiling/script_profile.h"
@@ -26,9 +25,9 @@ namespace ridgeline::app {
 
 /// What a job asks and reports while it waits and runs, on the loop.
 struct JobEvents {
-  /// Asked once, when its turn has come: whether its code may run. If not, the job fails as "not-trusted" and nothing
-  /// is started.
-  std::function<base::Task<bool>()> may_run;
+  /// Begins when its turn has come: whether its code may run. If not, the job fails as "not-trusted" and nothing is
+  /// started.
+  base::Task<bool> permission;
   protocol::ProgressHandler progress;
   protocol::OutputHandler output{};  ///< of a script: what it writes, as it comes
 };
@@ -54,7 +53,7 @@ class ProfileQueue {
   /// A trial (app/profiling/tried_change.h) of a batch size: what it sees is added to `held`. It replaces the trials
   /// that wait or run, and no profile.
   base::Task<ProfileOutcome> try_batch_size(Ticket ticket, ProfileRequest request, Target target,
-                                            std::shared_ptr<const MadeProfile> held, JobEvents events);
+                                            std::shared_ptr<const ProfileWithSources> held, JobEvents events);
   /// Runs an experiment on the entry, in the order of the profiles; it replaces trials, and no profile.
   base::Task<ExperimentOutcome> experiment(Ticket ticket, ProfileRequest request, Target target,
                                            protocol::Experiment experiment, JobEvents events);
@@ -67,6 +66,7 @@ class ProfileQueue {
  private:
   struct Job;
   class JobRunner;
+  class ScriptProcess;
   using ScriptEnd = base::Result<std::shared_ptr<worker::JobEnd>, protocol::Failure>;
 
   base::Task<ProfileOutcome> outcome_of(std::shared_ptr<Job> job);

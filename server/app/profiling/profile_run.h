@@ -31,7 +31,7 @@ struct PlannedRun {
   std::string settings_problem;                 ///< why there are none; mostly empty
   std::optional<operations::Device> processor;  ///< as `ridgeline machine measure` measured it; absent where it did not
   std::string processor_problem;                ///< why what it measured cannot be read; mostly empty
-  std::vector<KeptProgram> programs{};          ///< of one's own that were timed on this processor
+  std::vector<KeptProgram> programs{};          ///< generated for operations, and timed on this processor
   std::string programs_problem{};               ///< why these cannot be read; mostly empty
   store::Moment began;                          ///< when the plan was made: before anything of the user's was read
 };

@@ -10,6 +10,7 @@
 
 #include "app/profiling/kept_profiles.h"
 #include "app/profiling/ran_sources.h"
+#include "base/path.h"
 #include "worker/process.h"
 
 namespace ridgeline::app {
@@ -106,7 +107,7 @@ base::Task<Answer<ScriptRun>> run_planned(ScriptRunner& runner, Plan plan, std::
 
 /// Why a job has no process to show.
 RunFailure no_figures(ScriptRun& run, const Target& target) {
-  const std::string name = std::filesystem::path(target.entry).filename().string();
+  const std::string name(base::file_name(target.entry));
   const bool ended_well = WIFEXITED(run.status) && WEXITSTATUS(run.status) == 0;
   const std::string what = ended_well ? "ended" : worker::describe_end(run.status);
   return {protocol::failure_of(
@@ -132,7 +133,7 @@ ProfileOutcome first_profile(ScriptRun run, const Target& target) {
   }
   ProfileRequest request;
   request.keep = false;
-  return made_profile(keep_with_texts(std::move(first), request, target));
+  return profile_with_sources(keep_with_texts(std::move(first), request, target));
 }
 
 }  // namespace
@@ -171,7 +172,8 @@ base::Task<ProfileOutcome> make_script_profile(ScriptRunner& runner, ScriptReque
     co_return std::get<FailedProjectRun>(std::move(run).error()).failure;
   }
   const auto shared = std::make_shared<ScriptRun>(std::move(*run));
-  auto making = analysed<MadeProfile>(runner, [shared, target] { return first_profile(std::move(*shared), target); });
+  auto making =
+      analysed<ProfileWithSources>(runner, [shared, target] { return first_profile(std::move(*shared), target); });
   co_return co_await std::move(making);
 }
 

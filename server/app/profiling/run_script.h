@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "app/profiling/made_profile.h"
 #include "app/profiling/profile_run.h"
+#include "app/profiling/profile_with_sources.h"
 #include "app/profiling/script_profile.h"
 #include "app/profiling/script_runner.h"
 #include "app/profiling/script_sizes.h"

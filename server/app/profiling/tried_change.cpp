@@ -44,7 +44,7 @@ ProfileRequest trial_request(ProfileRequest settings, const analysis::Profile& p
 }
 
 ProfileOutcome make_trial(worker::Finished finished, const ProfileRequest& request, const Target& target,
-                          const PlannedRun& plan, const MadeProfile& held) {
+                          const PlannedRun& plan, const ProfileWithSources& held) {
   const int batch_size = request.check_sizes.front();
   base::Result<analysis::Profile> known = analysis::Profile();
   auto analysed = analyse_run(std::move(finished), plan);
@@ -60,9 +60,9 @@ ProfileOutcome make_trial(worker::Finished finished, const ProfileRequest& reque
   }
   analysis::Outlook outlook = analysis::outlook_of(*known);
   std::string warning = update_kept_profile(*known, outlook, target);
-  return MadeProfile{std::move(*known),  held.created_s,     held.sources, held.changed,
-                     std::move(warning), std::move(outlook), held.kept,    held.batch_size_literal,
-                     held.library_lines, held.what_if};
+  return ProfileWithSources{std::move(*known),  held.created_s,     held.sources, held.changed,
+                            std::move(warning), std::move(outlook), held.kept,    held.batch_size_literal,
+                            held.library_lines, held.what_if};
 }
 
 }  // namespace ridgeline::app

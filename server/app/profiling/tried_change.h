@@ -1,8 +1,8 @@
 // A batch size that is tried after the profile: the request, and the rest of the run.
 #pragma once
 
-#include "app/profiling/made_profile.h"
 #include "app/profiling/profile_run.h"
+#include "app/profiling/profile_with_sources.h"
 #include "app/profiling/request.h"
 
 namespace ridgeline::app {
@@ -15,6 +15,6 @@ ProfileRequest trial_request(ProfileRequest settings, const analysis::Profile& p
 /// the one without it. A failure when nothing was learned about the batch size. Writes the store; for a thread that may
 /// wait.
 ProfileOutcome make_trial(worker::Finished finished, const ProfileRequest& request, const Target& target,
-                          const PlannedRun& plan, const MadeProfile& held);
+                          const PlannedRun& plan, const ProfileWithSources& held);
 
 }  // namespace ridgeline::app

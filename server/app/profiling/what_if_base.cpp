@@ -105,24 +105,24 @@ base::Result<step::GraphBasis> basis_on_graph(const WhatIfBase& base) {
 
 /// `unchanged` and `known` outlive it; null: it was not captured.
 base::Result<step::ChangeBasis> basis_of(const WhatIfBase& base, const protocol::Captured* unchanged,
-                                         const step::TimeAlone& alone, const KnownTimes& known) {
+                                         step::StandaloneTimes times, const KnownTimes& known) {
   if (unchanged == nullptr || !unchanged->step.has_value()) {
     return base::error("its operations are not known");
   }
-  step::Baseline baseline{base.step_ms,           base.answer.peak_bytes, {},
-                          base.answer.batch_size, peak_alone(known),      base.noise};
+  step::Baseline baseline{base.step_ms,           base.answer.peak_bytes,  {},
+                          base.answer.batch_size, standalone_peaks(known), base.noise};
   if (memory_problem(base).empty()) {
-    baseline.captured_peak_bytes = step::peaks_of(*unchanged, baseline.peak_alone);
+    baseline.captured_peak_bytes = step::peaks_of(*unchanged, baseline.standalone_peaks);
   }
-  return step::change_basis(base.graph, *unchanged->step, baseline, alone);
+  return step::change_basis(base.graph, *unchanged->step, baseline, times);
 }
 
 /// What the runner changes, and then, where there is a `graph`, the changes of the graph.
 base::Result<analysis::PredictedChange> predict(const step::ChangeBasis& basis, const step::GraphBasis* graph,
                                                 const protocol::ChangeRequest& change,
-                                                const protocol::Captured& captured, const step::TimeAlone& alone,
+                                                const protocol::Captured& captured, step::StandaloneTimes times,
                                                 const step::UserChanges& user) {
-  const auto step = step::predict_step(basis, captured, alone);
+  const auto step = step::predict_step(basis, captured, times);
   if (!step) {
     return step.error();
   }
@@ -157,7 +157,7 @@ void warn_of_trial(analysis::WhatIf& answer, const std::string& title, const pro
 
 }  // namespace
 
-step::PeakAlone peak_alone(const KnownTimes& known) {
+step::StandalonePeaks standalone_peaks(const KnownTimes& known) {
   const auto lacks_memory = [](const auto& one) {
     const operations::OperationTime& time = one.second;
     return !time.peak_bytes.has_value() && (time.reason.empty() || time.reason == kNoTime);
@@ -378,13 +378,13 @@ analysis::WhatIf answer_what_if(const WhatIfBase& base, const std::vector<protoc
                                 const std::vector<protocol::Captured>& captured, const KnownTimes& known,
                                 const step::UserChanges& user) {
   analysis::WhatIf answer = base.answer;
-  const step::TimeAlone alone = [&](const std::string& key) -> std::optional<step::AloneTime> {
+  const auto times = [&](const std::string& key) -> std::optional<step::StandaloneTime> {
     const auto found = known.find(key);
     return found != known.end() && found->second.reason.empty()
-               ? std::optional(step::AloneTime{likely_ns(found->second), found->second.disturbed})
+               ? std::optional(step::StandaloneTime{likely_ns(found->second), found->second.disturbed})
                : std::nullopt;
   };
-  const auto basis = basis_of(base, find(captured, 0), alone, known);
+  const auto basis = basis_of(base, find(captured, 0), times, known);
   const auto graph = basis_on_graph(base);
   for (std::size_t i = 0; i < changes.size(); ++i) {
     analysis::ChangeAnswer row = row_of(changes[i]);
@@ -395,7 +395,7 @@ analysis::WhatIf answer_what_if(const WhatIfBase& base, const std::vector<protoc
     } else if (!changed->reason.empty()) {
       row.reason = changed->reason;
     } else if (changed->step.has_value() || by_rule) {
-      const auto predicted = predict(*basis, by_rule ? &*graph : nullptr, changes[i], *changed, alone, user);
+      const auto predicted = predict(*basis, by_rule ? &*graph : nullptr, changes[i], *changed, times, user);
       if (predicted) {
         row.predicted = *predicted;
       } else {

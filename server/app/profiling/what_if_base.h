@@ -42,7 +42,7 @@ using KnownTimes = std::map<std::string, operations::OperationTime, std::less<>>
 
 /// `known` outlives it. Empty where operations that can be run alone come without memory, as in tables of others or
 /// where the time for measuring did not suffice: one step's operations would be compared with another's.
-step::PeakAlone peak_alone(const KnownTimes& known);
+step::StandalonePeaks standalone_peaks(const KnownTimes& known);
 
 /// The operations of captured steps, each once.
 std::vector<std::string> operations_of(const std::vector<protocol::Captured>& captured);

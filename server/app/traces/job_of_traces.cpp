@@ -1,10 +1,10 @@
 #include "app/traces/job_of_traces.h"
 
-#include <filesystem>
 #include <regex>
 #include <utility>
 
 #include "app/traces/import_file.h"
+#include "base/path.h"
 #include "jobs/replay/traced_job.h"
 
 namespace ridgeline::app {
@@ -14,7 +14,7 @@ namespace {
 /// The machine in the name that torch.profiler.tensorboard_trace_handler() gives a file: "HOST_PID.TIME.pt.trace.json".
 std::string host_in(const std::string& file) {
   static const std::regex kName(R"(([^/]{1,255})_\d+\.\d+\.pt\.trace\.json(\.gz)?)");
-  const std::string name = std::filesystem::path(file).filename().string();
+  const std::string name(base::file_name(file));
   std::smatch parts;
   return name.size() < 512 && std::regex_match(name, parts, kName) ? parts[1].str() : std::string();
 }

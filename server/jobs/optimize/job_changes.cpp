@@ -25,8 +25,8 @@ bool takes_time(const step::Graph& graph, const step::Selection& tasks) {
 }
 
 /// Scales what the calls take as if their bytes were a `times`-th.
-void scale_transfer(RecordedJob& job, double times, Unsplit unsplit, bool only_buckets) {
-  const auto known = transfer_times(job, unsplit);
+void scale_transfer(RecordedJob& job, double times, TransferAssumption assumption, bool only_buckets) {
+  const auto known = transfer_times(job, assumption);
   for (EqualRanks& rank : job.ranks) {
     for (Call& call : rank.calls) {
       const auto time = known.find(call.kind);
@@ -99,12 +99,12 @@ bool are_in_order(const RecordedJob& job, const EqualRanks& rank, const Recorded
 
 class BucketSizes {
  public:
-  BucketSizes(const RecordedJob& job, std::vector<std::size_t> sizes, Unsplit unsplit)
+  BucketSizes(const RecordedJob& job, std::vector<std::size_t> sizes, TransferAssumption assumption)
       : bytes_(job.gradient_bytes),
         old_sizes_(job.bucket_gradients),
         steps_(job.buckets),
         sizes_(std::move(sizes)),
-        time_(transfer_times(job, unsplit)[CollectiveKind::kAllReduce]) {}
+        time_(transfer_times(job, assumption)[CollectiveKind::kAllReduce]) {}
 
   std::vector<NewBucket> plan(std::size_t rank, std::size_t step, const std::vector<OldBucket>& old) const {
     double recorded = 0;
@@ -212,22 +212,22 @@ base::Result<RecordedJob> with_faster_communication(RecordedJob job, double time
   return job;
 }
 
-base::Result<RecordedJob> with_bandwidth(RecordedJob job, double times, Unsplit unsplit) {
-  if (transfer_times(job, unsplit).empty()) {
+base::Result<RecordedJob> with_bandwidth(RecordedJob job, double times, TransferAssumption assumption) {
+  if (transfer_times(job, assumption).empty()) {
     return base::error("its ranks did not communicate");
   }
-  scale_transfer(job, times, unsplit, false);
+  scale_transfer(job, times, assumption, false);
   return job;
 }
 
-base::Result<RecordedJob> with_compression(RecordedJob job, double times, Unsplit unsplit) {
+base::Result<RecordedJob> with_compression(RecordedJob job, double times, TransferAssumption assumption) {
   const bool has_any = std::ranges::any_of(job.ranks, [](const EqualRanks& rank) {
     return std::ranges::any_of(rank.calls, [](const Call& call) { return call.bucket >= 0; });
   });
   if (!has_any) {
     return base::error("it has no buckets of DistributedDataParallel");
   }
-  scale_transfer(job, times, unsplit, true);
+  scale_transfer(job, times, assumption, true);
   return job;
 }
 
@@ -292,8 +292,8 @@ base::Result<RecordedJob> with_bucket_order(RecordedJob job, const std::vector<s
   return changed;
 }
 
-base::Result<RecordedJob> with_partition(RecordedJob job, int parts, Unsplit unsplit) {
-  const TransferTime time = transfer_times(job, unsplit)[CollectiveKind::kAllReduce];
+base::Result<RecordedJob> with_partition(RecordedJob job, int parts, TransferAssumption assumption) {
+  const TransferTime time = transfer_times(job, assumption)[CollectiveKind::kAllReduce];
   auto changed = rebucketed(std::move(job), [&](std::size_t, std::size_t, const std::vector<OldBucket>& old) {
     std::vector<NewBucket> buckets;
     for (const OldBucket& one : old) {
@@ -348,12 +348,12 @@ std::optional<base::Error> unknown_gradients(const RecordedJob& job) {
   return std::nullopt;
 }
 
-base::Result<RecordedJob> with_bucket_size(RecordedJob job, std::uint64_t bytes, Unsplit unsplit) {
+base::Result<RecordedJob> with_bucket_size(RecordedJob job, std::uint64_t bytes, TransferAssumption assumption) {
   if (auto unknown = unknown_gradients(job)) {
     return *unknown;
   }
   const std::vector<std::size_t> sizes = bucket_sizes(job.gradient_bytes, {bytes, bytes});
-  const BucketSizes planner(job, sizes, unsplit);
+  const BucketSizes planner(job, sizes, assumption);
   auto changed = rebucketed(std::move(job), [&](std::size_t rank, std::size_t step, const std::vector<OldBucket>& old) {
     return planner.plan(rank, step, old);
   });

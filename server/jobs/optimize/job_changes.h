@@ -29,11 +29,11 @@ base::Result<RecordedJob> with_faster_communication(RecordedJob job, double time
 
 /// Divides the transfer part of each collective and message, by its bytes (transfer_time.h), by `times`; the latency
 /// stays. `times` is finite and positive. Fails when there was no communication. dPRO, section 5.1.
-base::Result<RecordedJob> with_bandwidth(RecordedJob job, double times, Unsplit unsplit);
+base::Result<RecordedJob> with_bandwidth(RecordedJob job, double times, TransferAssumption assumption);
 
 /// The buckets of DistributedDataParallel have a `times`-th of their bytes. What compressing them takes of the
 /// processors is not in it. Fails when the job has none.
-base::Result<RecordedJob> with_compression(RecordedJob job, double times, Unsplit unsplit);
+base::Result<RecordedJob> with_compression(RecordedJob job, double times, TransferAssumption assumption);
 
 /// The buckets as they were, one after the other: with these, other buckets are to be compared. Fails as rebucketed()
 /// does.
@@ -45,7 +45,7 @@ base::Result<RecordedJob> without_overlap(RecordedJob job);
 /// As bucket_cap_mb of DistributedDataParallel would make them (bucket_sizes(), data_parallel.h). Each bucket takes
 /// what transfer_times() say of its bytes, by how far the recorded buckets of the same step and rank were from that.
 /// Fails as rebucketed() does, and when the order or the bytes of the gradients were not recorded.
-base::Result<RecordedJob> with_bucket_size(RecordedJob job, std::uint64_t bytes, Unsplit unsplit);
+base::Result<RecordedJob> with_bucket_size(RecordedJob job, std::uint64_t bytes, TransferAssumption assumption);
 
 /// The buckets in another order: `order` has each of their numbers once. A bucket is called when its gradients and
 /// those of the buckets before it are there. Fails as rebucketed() does, and for an order of other buckets.
@@ -55,7 +55,7 @@ base::Result<RecordedJob> with_bucket_order(RecordedJob job, const std::vector<s
 /// its bytes, by how far the recorded bucket was from that. `parts` is 1 or more. Parts never overlap here, so that
 /// they never pay where a transfer takes a latency and its bytes (dPRO, section 5.1, theorem 2). Fails as rebucketed()
 /// does.
-base::Result<RecordedJob> with_partition(RecordedJob job, int parts, Unsplit unsplit);
+base::Result<RecordedJob> with_partition(RecordedJob job, int parts, TransferAssumption assumption);
 
 /// Why with_bucket_size() does not know which gradients the recorded buckets had and when these were ready; nothing: it
 /// does.

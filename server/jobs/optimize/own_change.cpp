@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "step/changes/apply_change.h"
+
 namespace ridgeline::jobs {
 
 namespace {

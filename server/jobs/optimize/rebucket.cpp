@@ -172,7 +172,7 @@ bool has_buckets(const RecordedJob& job) {
 
 }  // namespace
 
-base::Result<RecordedJob> rebucketed(RecordedJob job, const BucketPlan& plan) {
+base::Result<RecordedJob> rebucketed(RecordedJob job, BucketPlan plan) {
   if (!has_buckets(job)) {
     return base::error("not all of its recorded steps have all-reduces of DistributedDataParallel's buckets");
   }

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "base/result.h"
 #include "jobs/replay/recorded_job.h"
 
@@ -29,11 +29,11 @@ struct NewBucket {
 
 /// By rank and step, from those that were; as many on each rank.
 using BucketPlan =
-    std::function<std::vector<NewBucket>(std::size_t rank, std::size_t step, const std::vector<OldBucket>& old)>;
+    base::FunctionRef<std::vector<NewBucket>(std::size_t rank, std::size_t step, const std::vector<OldBucket>& old)>;
 
 /// The all-reduces of the plan, one after the other, in place of those of the recorded buckets. Each begins as long
 /// after its call, or after the one before, as the recorded ones of the rank did in the median. Fails where the job has
 /// no buckets. Pure.
-base::Result<RecordedJob> rebucketed(RecordedJob job, const BucketPlan& plan);
+base::Result<RecordedJob> rebucketed(RecordedJob job, BucketPlan plan);
 
 }  // namespace ridgeline::jobs

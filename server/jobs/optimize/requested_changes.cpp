@@ -21,47 +21,47 @@ namespace ridgeline::jobs {
 
 namespace {
 
-constexpr double kLeastTimes = 0.001;
-constexpr double kMostTimes = 1e9;
+constexpr double kLeastFactor = 0.001;
+constexpr double kMostFactor = 1e9;
 constexpr int kMostParts = 1024;
 
-std::optional<double> times_of(std::string_view text) { return step::number_of(text, kLeastTimes, kMostTimes); }
+std::optional<double> factor_of(std::string_view text) { return step::number_of(text, kLeastFactor, kMostFactor); }
 
-struct PlaceTimes {
-  std::string_view where;
-  double times = 1;
+struct TargetFactor {
+  std::string_view target;
+  double factor = 1;
 };
 
-/// WHERE=K.
-std::optional<PlaceTimes> place_of(std::string_view argument) {
+/// TARGET=K.
+std::optional<TargetFactor> target_factor_of(std::string_view argument) {
   const step::ArgumentAndValue parts = step::split_value(argument);
-  const auto times = parts.value.has_value() ? times_of(*parts.value) : std::nullopt;
-  return times.has_value() ? std::optional(PlaceTimes{parts.argument, *times}) : std::nullopt;
+  const auto factor = parts.value.has_value() ? factor_of(*parts.value) : std::nullopt;
+  return factor.has_value() ? std::optional(TargetFactor{parts.argument, *factor}) : std::nullopt;
 }
 
 base::Result<RecordedJob> faster_line(RecordedJob job, std::string_view argument) {
-  const auto place = place_of(argument);
-  const std::size_t colon = place.has_value() ? place->where.rfind(':') : std::string_view::npos;
+  const auto parsed = target_factor_of(argument);
+  const std::size_t colon = parsed.has_value() ? parsed->target.rfind(':') : std::string_view::npos;
   if (colon == std::string_view::npos || colon == 0) {
     return base::error("expected FILE:LINE=K, to make it K times as fast");
   }
-  const auto line = step::whole_number_of(place->where.substr(colon + 1), 1, std::numeric_limits<int>::max());
+  const auto line = step::whole_number_of(parsed->target.substr(colon + 1), 1, std::numeric_limits<int>::max());
   if (!line.has_value()) {
     return base::error("expected FILE:LINE=K, and a line is a number from 1");
   }
   analysis::Location location;
-  location.file = place->where.substr(0, colon);
+  location.file = parsed->target.substr(0, colon);
   location.line = static_cast<decltype(location.line)>(*line);
-  return with_faster_line(std::move(job), location, place->times);
+  return with_faster_line(std::move(job), location, parsed->factor);
 }
 
 base::Result<RecordedJob> faster_rank(RecordedJob job, std::string_view argument) {
-  const auto place = place_of(argument);
-  const auto rank = place.has_value() ? step::whole_number_of(place->where, 0, 1'000'000) : std::nullopt;
+  const auto parsed = target_factor_of(argument);
+  const auto rank = parsed.has_value() ? step::whole_number_of(parsed->target, 0, 1'000'000) : std::nullopt;
   if (!rank.has_value()) {
     return base::error("expected RANK=K, to make it K times as fast");
   }
-  return with_faster_rank(std::move(job), *rank, place->times);
+  return with_faster_rank(std::move(job), *rank, parsed->factor);
 }
 
 base::Result<RecordedJob> ranks_like_median(RecordedJob job, std::string_view argument) {
@@ -79,24 +79,24 @@ base::Result<RecordedJob> rank_like_others(RecordedJob job, std::string_view arg
   return with_rank_like_others(std::move(job), *rank);
 }
 
-base::Result<double> times_argument(std::string_view argument) {
-  const auto times = times_of(argument);
-  if (!times.has_value()) {
+base::Result<double> factor_argument(std::string_view argument) {
+  const auto factor = factor_of(argument);
+  if (!factor.has_value()) {
     return base::error("expected K, a number such as 2");
   }
-  return *times;
+  return *factor;
 }
 
 base::Result<RecordedJob> faster_communication(RecordedJob job, std::string_view argument) {
-  const auto times = times_argument(argument);
-  if (!times) {
-    return times.error();
+  const auto factor = factor_argument(argument);
+  if (!factor) {
+    return factor.error();
   }
-  return with_faster_communication(std::move(job), *times);
+  return with_faster_communication(std::move(job), *factor);
 }
 
 /// What the recording leaves open.
-enum class Assumed : std::uint8_t {
+enum class Assumption : std::uint8_t {
   kLikely,
   kLatency,
   kSharedCores,
@@ -106,30 +106,30 @@ enum class Assumed : std::uint8_t {
   kShardsFast
 };
 
-Unsplit unsplit_of(Assumed assumed) { return assumed == Assumed::kLatency ? Unsplit::kLatency : Unsplit::kTransfer; }
+TransferAssumption transfer_assumption_of(Assumption assumption) { return assumption == Assumption::kLatency ? TransferAssumption::kLatency : TransferAssumption::kTransfer; }
 
-base::Result<RecordedJob> bandwidth(RecordedJob job, std::string_view argument, Assumed assumed) {
-  const auto times = times_argument(argument);
-  if (!times) {
-    return times.error();
+base::Result<RecordedJob> bandwidth(RecordedJob job, std::string_view argument, Assumption assumption) {
+  const auto factor = factor_argument(argument);
+  if (!factor) {
+    return factor.error();
   }
-  return with_bandwidth(std::move(job), *times, unsplit_of(assumed));
+  return with_bandwidth(std::move(job), *factor, transfer_assumption_of(assumption));
 }
 
-base::Result<RecordedJob> compression(RecordedJob job, std::string_view argument, Assumed assumed) {
-  const auto times = times_argument(argument);
-  if (!times) {
-    return times.error();
+base::Result<RecordedJob> compression(RecordedJob job, std::string_view argument, Assumption assumption) {
+  const auto factor = factor_argument(argument);
+  if (!factor) {
+    return factor.error();
   }
-  return with_compression(std::move(job), *times, unsplit_of(assumed));
+  return with_compression(std::move(job), *factor, transfer_assumption_of(assumption));
 }
 
-base::Result<RecordedJob> bucket_size(RecordedJob job, std::string_view argument, Assumed assumed) {
+base::Result<RecordedJob> bucket_size(RecordedJob job, std::string_view argument, Assumption assumption) {
   const auto bytes = step::bucket_bytes_of(argument);
   if (!bytes) {
     return bytes.error();
   }
-  return with_bucket_size(std::move(job), *bytes, unsplit_of(assumed));
+  return with_bucket_size(std::move(job), *bytes, transfer_assumption_of(assumption));
 }
 
 base::Result<int> sharding_stage(std::string_view argument) {
@@ -141,13 +141,13 @@ base::Result<int> sharding_stage(std::string_view argument) {
   return *stage;
 }
 
-base::Result<RecordedJob> sharding(RecordedJob job, std::string_view argument, Assumed assumed) {
+base::Result<RecordedJob> sharding(RecordedJob job, std::string_view argument, Assumption assumption) {
   const auto stage = sharding_stage(argument);
   if (!stage) {
     return stage.error();
   }
-  const step::Bound bound = assumed == Assumed::kShardsSlowly ? step::Bound::kPessimistic
-                            : assumed == Assumed::kShardsFast ? step::Bound::kOptimistic
+  const step::Bound bound = assumption == Assumption::kShardsSlowly ? step::Bound::kPessimistic
+                            : assumption == Assumption::kShardsFast ? step::Bound::kOptimistic
                                                               : step::Bound::kMiddle;
   return with_sharding(std::move(job), *stage, bound);
 }
@@ -166,33 +166,33 @@ base::Result<RecordedJob> bucket_order(RecordedJob job, std::string_view argumen
   return with_bucket_order(std::move(job), order);
 }
 
-base::Result<RecordedJob> partition(RecordedJob job, std::string_view argument, Assumed assumed) {
+base::Result<RecordedJob> partition(RecordedJob job, std::string_view argument, Assumption assumption) {
   const auto parts = step::whole_number_of(argument, 1, kMostParts);
   if (!parts.has_value()) {
     return base::error("expected K, a whole number up to 1024");
   }
-  return with_partition(std::move(job), *parts, unsplit_of(assumed));
+  return with_partition(std::move(job), *parts, transfer_assumption_of(assumption));
 }
 
-base::Result<RecordedJob> fuse_pointwise(RecordedJob job, std::string_view argument, Assumed assumed) {
+base::Result<RecordedJob> fuse_pointwise(RecordedJob job, std::string_view argument, Assumption assumption) {
   if (!argument.empty()) {
     return base::error("takes no argument");
   }
-  const double share = assumed == Assumed::kFusedIsLongest ? 0 : assumed == Assumed::kFusedIsAll ? 1 : 0.5;
+  const double share = assumption == Assumption::kFusedIsLongest ? 0 : assumption == Assumption::kFusedIsAll ? 1 : 0.5;
   return with_fused_operations(std::move(job), share);
 }
 
-base::Result<RecordedJob> no_overlap(RecordedJob job, std::string_view argument, Assumed assumed) {
+base::Result<RecordedJob> no_overlap(RecordedJob job, std::string_view argument, Assumption assumption) {
   if (!argument.empty()) {
     return base::error("takes no argument");
   }
-  if (assumed == Assumed::kSharedCores) {
+  if (assumption == Assumption::kSharedCores) {
     return job;
   }
   return without_overlap(std::move(job));
 }
 
-using Function = base::Result<RecordedJob> (*)(RecordedJob, std::string_view, Assumed);
+using Function = base::Result<RecordedJob> (*)(RecordedJob, std::string_view, Assumption);
 
 /// Of the row of that name in the table of changes. Made in the order of kChanges, whatever was asked for first.
 struct JobChange {
@@ -203,26 +203,26 @@ struct JobChange {
   std::string_view note{};
 };
 
-template <base::Result<RecordedJob> (*Certain)(RecordedJob, std::string_view)>
-base::Result<RecordedJob> certain(RecordedJob job, std::string_view argument, Assumed /*assumed*/) {
-  return Certain(std::move(job), argument);
+template <base::Result<RecordedJob> (*Change)(RecordedJob, std::string_view)>
+base::Result<RecordedJob> ignoring_assumption(RecordedJob job, std::string_view argument, Assumption /*assumption*/) {
+  return Change(std::move(job), argument);
 }
 
 constexpr JobChange kChanges[] = {
-    {"faster", certain<faster_line>},
-    {"faster-rank", certain<faster_rank>},
-    {"ranks-like-median", certain<ranks_like_median>},
-    {"rank-like-others", certain<rank_like_others>},
+    {"faster", ignoring_assumption<faster_line>},
+    {"faster-rank", ignoring_assumption<faster_rank>},
+    {"ranks-like-median", ignoring_assumption<ranks_like_median>},
+    {"rank-like-others", ignoring_assumption<rank_like_others>},
     {"fuse-pointwise", fuse_pointwise, false, false,
      "What fused operations take is not known: the interval is from what the longest of them takes to what all do."},
     {"bucket-size", bucket_size, true, true, "The host time of more or fewer buckets is not modelled."},
-    {"bucket-order", certain<bucket_order>, false, true},
+    {"bucket-order", ignoring_assumption<bucket_order>, false, true},
     {"no-overlap", no_overlap, false, true,
      "Where communication takes the cores that compute, hiding it saves nothing: the interval begins at the step as it "
      "is."},
     {"partition", partition, true, true,
      "Concurrent transfers of the parts of a bucket, and their host time, are not modelled."},
-    {"faster-communication", certain<faster_communication>},
+    {"faster-communication", ignoring_assumption<faster_communication>},
     {"bandwidth", bandwidth, true},
     {"compression", compression, true, false,
      "The processor time of compression, and its effect on the training, are not modelled."},
@@ -255,9 +255,9 @@ base::Error error_of(std::string_view request, const base::Error& problem) {
   return base::error(protocol::printable(request) + ": " + problem.message());
 }
 
-base::Result<RecordedJob> applied(RecordedJob job, const std::vector<RequestedChange>& changes, Assumed assumed) {
+base::Result<RecordedJob> applied(RecordedJob job, const std::vector<RequestedChange>& changes, Assumption assumption) {
   for (const RequestedChange& one : changes) {
-    auto changed = one.change->function(std::move(job), one.argument, assumed);
+    auto changed = one.change->function(std::move(job), one.argument, assumption);
     if (!changed) {
       return error_of(one.request, changed.error());
     }
@@ -269,7 +269,7 @@ base::Result<RecordedJob> applied(RecordedJob job, const std::vector<RequestedCh
 /// Kinds of which one size was recorded.
 std::string unsplit_kinds(const RecordedJob& job) {
   std::string names;
-  for (const auto& [kind, time] : transfer_times(job, Unsplit::kTransfer)) {
+  for (const auto& [kind, time] : transfer_times(job, TransferAssumption::kTransfer)) {
     if (!time.is_split && time.ns_per_byte > 0) {
       names += (names.empty() ? "" : ", ") + std::string(kind_name(kind));
     }
@@ -316,7 +316,7 @@ base::Result<ChangedJob> changed_job(const RecordedJob& job, const std::vector<s
   if (!requested) {
     return requested.error();
   }
-  std::vector<Assumed> assumptions = {Assumed::kLikely};
+  std::vector<Assumption> assumptions = {Assumption::kLikely};
   ChangedJob all;
   const auto any = [&](auto matches) {
     return std::ranges::any_of(*requested, [&](const RequestedChange& one) { return matches(*one.change); });
@@ -324,19 +324,19 @@ base::Result<ChangedJob> changed_job(const RecordedJob& job, const std::vector<s
   const std::string unsplit =
       any([](const JobChange& change) { return change.needs_transfer_times; }) ? unsplit_kinds(job) : "";
   if (!unsplit.empty()) {
-    assumptions.push_back(Assumed::kLatency);
+    assumptions.push_back(Assumption::kLatency);
     all.notes.push_back("Recorded at one size only, or all at the same time: " + unsplit +
                         ". Their latency cannot be told from their bandwidth, so the interval covers both extremes. "
                         "For all-reduces, --network tells them apart.");
   }
   if (any([](const JobChange& change) { return change.function == no_overlap; })) {
-    assumptions.push_back(Assumed::kSharedCores);
+    assumptions.push_back(Assumption::kSharedCores);
   }
   if (any([](const JobChange& change) { return change.function == fuse_pointwise; })) {
-    assumptions.insert(assumptions.end(), {Assumed::kFusedIsLongest, Assumed::kFusedIsAll});
+    assumptions.insert(assumptions.end(), {Assumption::kFusedIsLongest, Assumption::kFusedIsAll});
   }
   if (any([](const JobChange& change) { return change.function == sharding; })) {
-    assumptions.insert(assumptions.end(), {Assumed::kShardsSlowly, Assumed::kShardsFast});
+    assumptions.insert(assumptions.end(), {Assumption::kShardsSlowly, Assumption::kShardsFast});
   }
   auto unchanged = any([](const JobChange& change) { return change.makes_buckets; }) ? with_recorded_buckets(job)
                                                                                      : base::Result<RecordedJob>(job);
@@ -344,8 +344,8 @@ base::Result<ChangedJob> changed_job(const RecordedJob& job, const std::vector<s
     return error_of(changes.front(), unchanged.error());
   }
   all.unchanged = std::move(*unchanged);
-  for (const Assumed assumed : assumptions) {
-    auto changed = applied(job, *requested, assumed);
+  for (const Assumption assumption : assumptions) {
+    auto changed = applied(job, *requested, assumption);
     if (!changed) {
       return changed.error();
     }

@@ -84,7 +84,7 @@ double tree_broadcast_ns(double latency_ns, double ns, double ranks) {
 /// Nanoseconds to gather all weights that have gradients: as units at stage 2; as tensors at stage 1, which Gloo
 /// broadcasts two at a time.
 double gather_ns(const RecordedJob& job, int stage, step::Bound bound) {
-  const TransferTime time = transfer_times(job, Unsplit::kTransfer)[CollectiveKind::kAllReduce];
+  const TransferTime time = transfer_times(job, TransferAssumption::kTransfer)[CollectiveKind::kAllReduce];
   const auto bytes =
       static_cast<double>(std::accumulate(job.gradient_bytes.begin(), job.gradient_bytes.end(), std::uint64_t{0}));
   const auto ranks = static_cast<double>(job.ranks.size());

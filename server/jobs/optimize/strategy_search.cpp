@@ -272,7 +272,7 @@ class Search {
  public:
   Search(const RecordedJob& job, const StrategySpace& space) : job_(job), space_(space) {}
 
-  base::Result<BestStrategy> run(const std::function<bool(std::size_t, std::size_t)>& go_on) {
+  base::Result<BestStrategy> run(base::FunctionRef<bool(std::size_t, std::size_t)> go_on) {
     if (const auto problem = prepare()) {
       return *problem;
     }
@@ -334,10 +334,10 @@ class Search {
   /// The user's changes come last: they are given the tasks of the strategy.
   base::Result<RecordedJob> changed(const Strategy& strategy, Bound bound) const {
     const RecordedJob& base = strategy.fuse ? fused_.at(bound) : job_;
-    auto job = strategy.bucket_bytes.has_value() ? with_bucket_size(base, *strategy.bucket_bytes, Unsplit::kTransfer)
+    auto job = strategy.bucket_bytes.has_value() ? with_bucket_size(base, *strategy.bucket_bytes, TransferAssumption::kTransfer)
                                                  : with_recorded_buckets(base);
     if (job && strategy.compression != 1) {
-      job = with_compression(std::move(*job), strategy.compression, Unsplit::kTransfer);
+      job = with_compression(std::move(*job), strategy.compression, TransferAssumption::kTransfer);
     }
     if (job && !strategy.recompute.empty()) {
       job = with_recomputation(std::move(*job), strategy.recompute);
@@ -446,7 +446,7 @@ double least_step_ms(const RecordedJob& job) {
 }
 
 base::Result<BestStrategy> best_strategy(const RecordedJob& job, const StrategySpace& space,
-                                         const std::function<bool(std::size_t done, std::size_t most)>& go_on) {
+                                         base::FunctionRef<bool(std::size_t done, std::size_t most)> go_on) {
   const bool counts = std::ranges::all_of(space.accumulate, [](int count) { return count >= 1; });
   const bool times = std::ranges::all_of(space.compression, [](double one) { return one >= 1; });
   if (!counts || !times) {
@@ -459,7 +459,7 @@ base::Result<BestStrategy> best_strategy(const RecordedJob& job, const StrategyS
   if (auto unknown = unknown_gradients(job)) {
     return *unknown;
   }
-  auto recorded = transfer_times(job, Unsplit::kTransfer);
+  auto recorded = transfer_times(job, TransferAssumption::kTransfer);
   if (!recorded[CollectiveKind::kAllReduce].is_split) {
     return base::error(
         "its all-reduces have one size or were all on their way at once, which does not tell their latency from their "

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analysis/values/job_report.h"
+#include "base/function_ref.h"
 #include "base/result.h"
 #include "jobs/replay/recorded_job.h"
 #include "step/changes/change_file.h"
@@ -70,6 +71,6 @@ double least_step_ms(const RecordedJob& job);
 /// space that is out of range, where the recorded all-reduces do not tell latency from transfer (transfer_time.h), and
 /// as with_bucket_size() and with_fused_operations() do.
 base::Result<BestStrategy> best_strategy(const RecordedJob& job, const StrategySpace& space,
-                                         const std::function<bool(std::size_t done, std::size_t most)>& go_on);
+                                         base::FunctionRef<bool(std::size_t done, std::size_t most)> go_on);
 
 }  // namespace ridgeline::jobs

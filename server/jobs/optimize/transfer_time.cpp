@@ -51,7 +51,7 @@ TransferTime fitted(const std::vector<std::pair<Burst, double>>& points) {
   return {latency, per_byte, true};
 }
 
-TransferTime time_of(const Bursts& bursts, Unsplit unsplit) {
+TransferTime time_of(const Bursts& bursts, TransferAssumption assumption) {
   std::vector<std::pair<Burst, double>> points;
   Burst all;
   double ns = 0;
@@ -70,7 +70,7 @@ TransferTime time_of(const Bursts& bursts, Unsplit unsplit) {
   if (most > kDistinct * least) {
     return fitted(points);
   }
-  if (unsplit == Unsplit::kLatency || all.bytes <= 0) {
+  if (assumption == TransferAssumption::kLatency || all.bytes <= 0) {
     return {ns / all.count, 0, false};
   }
   return {0, ns / all.bytes, false};
@@ -109,14 +109,14 @@ void add_bursts(const EqualRanks& rank, std::map<CollectiveKind, Bursts>& all) {
 
 }  // namespace
 
-std::map<CollectiveKind, TransferTime> transfer_times(const RecordedJob& job, Unsplit unsplit) {
+std::map<CollectiveKind, TransferTime> transfer_times(const RecordedJob& job, TransferAssumption assumption) {
   std::map<CollectiveKind, Bursts> recorded;
   for (const EqualRanks& rank : job.ranks) {
     add_bursts(rank, recorded);
   }
   std::map<CollectiveKind, TransferTime> times;
   for (const auto& [kind, bursts] : recorded) {
-    times[kind] = time_of(bursts, unsplit);
+    times[kind] = time_of(bursts, assumption);
   }
   const auto all_reduce = times.find(CollectiveKind::kAllReduce);
   if (all_reduce != times.end() && job.measured_all_reduce.has_value()) {
@@ -132,7 +132,7 @@ std::optional<TransferTime> measured_time(std::span<const AllReduceTime> all_red
       bursts[{1, one.bytes}].push_back(one.ns.value);
     }
   }
-  const TransferTime time = bursts.empty() ? TransferTime{} : time_of(bursts, Unsplit::kTransfer);
+  const TransferTime time = bursts.empty() ? TransferTime{} : time_of(bursts, TransferAssumption::kTransfer);
   return time.is_split ? std::optional(time) : std::nullopt;
 }
 

@@ -14,13 +14,13 @@
 
 namespace ridgeline::jobs {
 
-/// What the recording does not tell: where a kind had one size, or all of a step were on their way at
-/// once, all of its time is taken for transfer, or for latency.
-enum class Unsplit : std::uint8_t { kTransfer, kLatency };
+/// What is assumed where a recording cannot separate latency from transfer: a kind had one size, or all of a step were
+/// on their way at once. All of its time is then taken for one of both.
+enum class TransferAssumption : std::uint8_t { kTransfer, kLatency };
 
 /// By kind, of those that took time: least squares of relative errors. Collectives that were on their way at once share
 /// the network, and count together. Of all-reduces, RecordedJob::measured_all_reduce where it is known.
-std::map<CollectiveKind, TransferTime> transfer_times(const RecordedJob& job, Unsplit unsplit);
+std::map<CollectiveKind, TransferTime> transfer_times(const RecordedJob& job, TransferAssumption assumption);
 
 /// The same of what `ridgeline job network` measured of all-reduces; nothing where their sizes do not tell it.
 std::optional<TransferTime> measured_time(std::span<const AllReduceTime> all_reduces);

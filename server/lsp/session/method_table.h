@@ -61,8 +61,8 @@ class SessionListener {
 struct Service {
   MethodTable methods;
   /// The server's capabilities for this client; added to those that the session itself has (positionEncoding,
-  /// textDocumentSync, workspace.workspaceFolders). May be empty.
-  std::function<protocol::Json(const protocol::InitializeParams& client)> capabilities;
+  /// textDocumentSync, workspace.workspaceFolders). Null: there are none.
+  protocol::Json (*capabilities)(const protocol::InitializeParams& client) = nullptr;
   SessionListener* listener = nullptr;
   /// Section of the client's settings that is ours.
   std::string settings_section = "ridgeline";

@@ -4,7 +4,7 @@
 
 namespace ridgeline::lsp {
 
-void WaitingRoom::add(const std::function<Close(std::function<void()> leave)>& begin) {
+void WaitingRoom::add(base::FunctionRef<Close(base::Callback leave)> begin) {
   while (waiting_.size() >= most_) {
     waiting_.extract(waiting_.begin()).mapped()();
   }

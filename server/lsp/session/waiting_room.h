@@ -3,10 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 
 #include "base/callback.h"
+#include "base/function_ref.h"
 
 namespace ridgeline::lsp {
 
@@ -26,7 +26,7 @@ class WaitingRoom {
 
   /// `begin` begins to wait for a connection's first message. It gets what to call once, from the loop, when the wait
   /// is over, however it ended.
-  void add(const std::function<Close(base::Callback leave)>& begin);
+  void add(base::FunctionRef<Close(base::Callback leave)> begin);
   /// Closes all.
   void clear();
   std::size_t size() const { return waiting_.size(); }

@@ -4,7 +4,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -18,7 +17,7 @@ namespace ridgeline::lsp {
 class Acceptor : public std::enable_shared_from_this<Acceptor> {
  public:
   /// Why the connection is refused; empty when it is accepted.
-  using Check = std::function<std::string(int socket)>;
+  using Check = std::string (*)(int socket);
 
   /// Takes ownership of `listening`, a non-blocking socket.
   Acceptor(boost::asio::io_context& loop, int listening, Check check, ListenerHandlers handlers);

@@ -20,21 +20,21 @@ namespace asio = boost::asio;
 namespace {
 
 /// How long the other side has to read what is still queued when we close.
-constexpr std::chrono::seconds kPatience{1};
+constexpr std::chrono::seconds kCloseTimeout{1};
 
-/// Restores the mode of a descriptor that is shared with others, such as the shell that started us.
-struct KeptMode {
+/// Restores the file status flags of a descriptor that is shared with others, such as the shell that started us.
+struct SavedFileFlags {
   int descriptor;
   int flags;
   void restore() const { ::fcntl(descriptor, F_SETFL, flags); }
 };
 
-KeptMode mode_of(int descriptor) { return {descriptor, ::fcntl(descriptor, F_GETFL)}; }
+SavedFileFlags save_file_flags(int descriptor) { return {descriptor, ::fcntl(descriptor, F_GETFL)}; }
 
 }  // namespace
 
 StreamTransport::StreamTransport(asio::io_context& loop, int input, int output)
-    : loop_(loop), input_(loop, input), patience_(loop) {
+    : loop_(loop), input_(loop, input), close_timer_(loop) {
   if (output != input) {
     output_.emplace(loop, output);
   }
@@ -148,8 +148,8 @@ void StreamTransport::close() {
     close_streams();
     return;
   }
-  patience_.expires_after(kPatience);
-  patience_.async_wait([weak = weak_from_this()](const boost::system::error_code& /*problem*/) {
+  close_timer_.expires_after(kCloseTimeout);
+  close_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& /*problem*/) {
     if (const auto self = weak.lock()) {
       self->close_streams();
     }
@@ -157,7 +157,7 @@ void StreamTransport::close() {
 }
 
 void StreamTransport::close_streams() {
-  patience_.cancel();
+  close_timer_.cancel();
   if (before_close_) {
     std::exchange(before_close_, nullptr)();
   }
@@ -184,12 +184,12 @@ base::Result<std::shared_ptr<StreamTransport>> take_standard_streams(asio::io_co
   ::dup2(null, STDIN_FILENO);
   ::dup2(::fcntl(STDERR_FILENO, F_GETFD) >= 0 ? STDERR_FILENO : null, STDOUT_FILENO);
   ::close(null);
-  const KeptMode input_mode = mode_of(input);
-  const KeptMode output_mode = mode_of(output);
+  const SavedFileFlags input_flags = save_file_flags(input);
+  const SavedFileFlags output_flags = save_file_flags(output);
   auto transport = std::make_shared<StreamTransport>(loop, input, output);
-  transport->before_close([input_mode, output_mode] {
-    input_mode.restore();
-    output_mode.restore();
+  transport->before_close([input_flags, output_flags] {
+    input_flags.restore();
+    output_flags.restore();
   });
   return transport;
 }

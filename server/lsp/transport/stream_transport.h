@@ -49,7 +49,7 @@ class StreamTransport : public Transport, public std::enable_shared_from_this<St
   boost::asio::io_context& loop_;
   Stream input_;
   std::optional<Stream> output_;  ///< empty: input_ is used for both directions
-  boost::asio::steady_timer patience_;
+  boost::asio::steady_timer close_timer_;
   std::shared_ptr<Handlers> handlers_;
   MessageReader reader_{kMaxMessageBytes};
   std::array<char, 16384> chunk_{};

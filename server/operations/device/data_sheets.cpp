@@ -20,7 +20,7 @@ constexpr double kSectorBytes = 32;    // of NVIDIA's L2, CUDA C++ Best Practice
 constexpr double kAmdLineBytes = 128;  // of CDNA 2's and CDNA 3's L2
 constexpr double kKib = 1024;
 
-Figure stated(double value) { return {value, Source::kDataSheet}; }
+Figure stated(double value) { return {value, FigureSource::kDataSheet}; }
 
 Rate of_units(double one, double units) { return {stated(one * units), stated(one)}; }
 

@@ -11,7 +11,7 @@
 namespace ridgeline::operations {
 
 /// Where a figure comes from.
-enum class Source : std::uint8_t {
+enum class FigureSource : std::uint8_t {
   kMeasured,   ///< by micro-benchmarks on the device
   kSystem,     ///< what the system reports, such as sizes of caches
   kDataSheet,  ///< what the vendor states: an upper limit that programs do not reach
@@ -19,7 +19,7 @@ enum class Source : std::uint8_t {
 
 struct Figure {
   double value = 0;
-  Source source = Source::kDataSheet;
+  FigureSource source = FigureSource::kDataSheet;
   bool operator==(const Figure&) const = default;
 };
 

@@ -16,8 +16,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<std::pair<std::string_view, Source>, 3> kSources = {
-    {{"measured", Source::kMeasured}, {"system", Source::kSystem}, {"data sheet", Source::kDataSheet}}};
+constexpr std::array<std::pair<std::string_view, FigureSource>, 3> kSources = {
+    {{"measured", FigureSource::kMeasured},
+     {"system", FigureSource::kSystem},
+     {"data sheet", FigureSource::kDataSheet}}};
 constexpr double kMostUnits = 1 << 20;
 constexpr double kMost = 1e24;  // of any rate or size
 constexpr std::size_t kMaxPeaks = 64;
@@ -73,7 +75,7 @@ std::string text(const json& value, const std::string& where) {
   return value.get<std::string>();
 }
 
-Source source_of(const json& value, const std::string& where) {
+FigureSource source_of(const json& value, const std::string& where) {
   const std::string name = text(value, where);
   for (const auto& [known, source] : kSources) {
     if (name == known) {
@@ -86,12 +88,12 @@ Source source_of(const json& value, const std::string& where) {
 /// A number alone, or {"value": ..., "source": ...}.
 Figure figure(const json& value, const std::string& where) {
   if (value.is_number()) {
-    return {positive(value, where), Source::kDataSheet};
+    return {positive(value, where), FigureSource::kDataSheet};
   }
   object_of(value, where);
   const auto source = value.find("source");
   return {positive(field(value, where, "value"), where + ".value"),
-          source == value.end() ? Source::kDataSheet : source_of(*source, where + ".source")};
+          source == value.end() ? FigureSource::kDataSheet : source_of(*source, where + ".source")};
 }
 
 std::optional<Figure> optional_figure(const json& object, const std::string& where, const char* key) {
@@ -190,7 +192,7 @@ json to_json(const MemoryLevel& level) {
 
 }  // namespace
 
-std::string_view source_name(Source source) {
+std::string_view source_name(FigureSource source) {
   for (const auto& [name, known] : kSources) {
     if (known == source) {
       return name;

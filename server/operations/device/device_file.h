@@ -20,6 +20,6 @@ base::Result<Device> parse_device(std::string_view json, const std::string& name
 std::string device_json(const Device& device);
 
 /// "measured", "system", "data sheet".
-std::string_view source_name(Source source);
+std::string_view source_name(FigureSource source);
 
 }  // namespace ridgeline::operations

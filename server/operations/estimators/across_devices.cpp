@@ -208,7 +208,7 @@ double beyond_seen(const Group& group, const Described& described) {
 
 }  // namespace
 
-std::vector<TrainingGroup> groups_across(std::span<const DeviceTimes> devices) {
+std::vector<TrainingGroup> groups_across_devices(std::span<const DeviceTimes> devices) {
   std::map<std::string, std::vector<DescribedRow>> families;
   for (std::size_t i = 0; i < devices.size(); ++i) {
     for (const ListedTime& row : devices[i].rows) {
@@ -238,12 +238,14 @@ std::vector<TrainingGroup> groups_across(std::span<const DeviceTimes> devices) {
   return groups;
 }
 
-std::optional<Estimate> estimate_across(const Estimators& estimators, std::string_view key, const Device& device) {
+std::optional<Estimate> estimate_across_devices(const Estimators& estimators, std::string_view key,
+                                                const Device& device) {
   const auto call = parse_call(key);
-  return call ? estimate_across(estimators, *call, device) : std::nullopt;
+  return call ? estimate_across_devices(estimators, *call, device) : std::nullopt;
 }
 
-std::optional<Estimate> estimate_across(const Estimators& estimators, const OperationCall& call, const Device& device) {
+std::optional<Estimate> estimate_across_devices(const Estimators& estimators, const OperationCall& call,
+                                                const Device& device) {
   const auto described = describe(call, device);
   if (!described) {
     return std::nullopt;

@@ -27,7 +27,7 @@ inline constexpr std::size_t kMostRowsAcross = 8'000;  ///< of a group; more are
 /// Products of two matrices, batches of them, element-wise operations, and each other operator by itself; by type. What
 /// is learnt is a time beside the roofline bound. Folds are devices: a model is judged on a device that it has not
 /// seen. Operations without a bound are left out.
-std::vector<TrainingGroup> groups_across(std::span<const DeviceTimes> devices);
+std::vector<TrainingGroup> groups_across_devices(std::span<const DeviceTimes> devices);
 
 /// Estimates with `estimators` across devices. Absent where no model is about the operation, it has no bound, or the
 /// bound or a feature is more than kMostBeyond outside of what was seen, but for these:
@@ -36,7 +36,9 @@ std::vector<TrainingGroup> groups_across(std::span<const DeviceTimes> devices);
 /// - A product takes at least as long as at the full clock, and, where the power of the device does not suffice for
 ///   that, at most as if no FLOP took less energy than on the trained device that needs least. The estimate is the
 ///   geometric mean of both.
-std::optional<Estimate> estimate_across(const Estimators& estimators, std::string_view key, const Device& device);
-std::optional<Estimate> estimate_across(const Estimators& estimators, const OperationCall& call, const Device& device);
+std::optional<Estimate> estimate_across_devices(const Estimators& estimators, std::string_view key,
+                                                const Device& device);
+std::optional<Estimate> estimate_across_devices(const Estimators& estimators, const OperationCall& call,
+                                                const Device& device);
 
 }  // namespace ridgeline::operations

@@ -27,8 +27,9 @@ bool is_wider(const Estimate& one, const Estimate& other) { return one.high * ot
 /// From times on other devices.
 void add_elsewhere(TimeBySource& sources, Sums& sums, const CountedOperation& operation, const Device& device,
                    std::span<const TimeElsewhere> elsewhere, const Estimators* estimators) {
-  const auto across =
-      estimators == nullptr || !operation.call ? std::nullopt : estimate_across(*estimators, *operation.call, device);
+  const auto across = estimators == nullptr || !operation.call
+                          ? std::nullopt
+                          : estimate_across_devices(*estimators, *operation.call, device);
   const auto scaled =
       operation.work ? operations::scaled(*operation.call, *operation.work, device, elsewhere) : std::nullopt;
   const int count = operation.count;

@@ -130,13 +130,13 @@ std::vector<HeldOutError> held_out_errors(const Estimators& estimators, std::spa
   return errors_of(held_out, [&](const std::string& key) { return estimate(estimators, key); });
 }
 
-std::vector<AcrossError> errors_across(const Estimators& estimators, const DeviceTimes& held_out,
-                                       std::span<const DeviceTimes> others) {
+std::vector<DeviceError> errors_across_devices(const Estimators& estimators, const DeviceTimes& held_out,
+                                               std::span<const DeviceTimes> others) {
   const Device& device = held_out.device;
   std::map<std::string, Baselines> baselines;
   for (const ListedTime& row : held_out.rows) {
     const auto work = work_of(row.time.key);
-    if (!work || !estimate_across(estimators, row.time.key, device)) {
+    if (!work || !estimate_across_devices(estimators, row.time.key, device)) {
       continue;  // errors are compared on the same rows
     }
     Baselines& one = baselines[operation_label(row.time.key)];
@@ -147,9 +147,9 @@ std::vector<AcrossError> errors_across(const Estimators& estimators, const Devic
       one.scaled.push_back(std::abs(*scaled / row.time.ns - 1));
     }
   }
-  std::vector<AcrossError> errors;
-  for (HeldOutError& error :
-       errors_of(held_out.rows, [&](const std::string& key) { return estimate_across(estimators, key, device); })) {
+  std::vector<DeviceError> errors;
+  for (HeldOutError& error : errors_of(
+           held_out.rows, [&](const std::string& key) { return estimate_across_devices(estimators, key, device); })) {
     const Baselines& one = baselines[error.operation];
     errors.push_back({device.name, std::ranges::find(estimators.devices, device.name) != estimators.devices.end(),
                       std::move(error), mean_where_any(one.roofline), mean_where_any(one.scaled)});

@@ -31,7 +31,7 @@ struct HeldOutError {
 };
 
 /// The same of a device, by models across devices.
-struct AcrossError {
+struct DeviceError {
   std::string device;
   bool trained = false;  ///< with other operations of the device
   HeldOutError error{};
@@ -43,7 +43,7 @@ struct AcrossError {
 std::vector<HeldOutError> held_out_errors(const Estimators& estimators, std::span<const ListedTime> held_out);
 
 /// By operator. `others`: times to scale from, each device's in order of keys, the best to scale from first.
-std::vector<AcrossError> errors_across(const Estimators& estimators, const DeviceTimes& held_out,
-                                       std::span<const DeviceTimes> others);
+std::vector<DeviceError> errors_across_devices(const Estimators& estimators, const DeviceTimes& held_out,
+                                               std::span<const DeviceTimes> others);
 
 }  // namespace ridgeline::operations

@@ -152,7 +152,7 @@ class Measurement {
   Rate rate(const std::function<Work()>& make) {
     const double alone = one(make);
     const double all = cores_.size() > 1 ? taken(best_rate(cores_, each_, make)) : alone;
-    return {{std::max(all, alone), Source::kMeasured}, Figure{alone, Source::kMeasured}};
+    return {{std::max(all, alone), FigureSource::kMeasured}, Figure{alone, FigureSource::kMeasured}};
   }
 
   bool disturbed() const { return disturbed_; }
@@ -209,8 +209,8 @@ std::function<Work()> triads(double bytes) {
 
 /// The better of both for each.
 Rate better(const Rate& a, const Rate& b) {
-  return {{std::max(a.all.value, b.all.value), Source::kMeasured},
-          Figure{std::max(a.one_unit->value, b.one_unit->value), Source::kMeasured}};
+  return {{std::max(a.all.value, b.all.value), FigureSource::kMeasured},
+          Figure{std::max(a.one_unit->value, b.one_unit->value), FigureSource::kMeasured}};
 }
 
 Figure measured_clock(Measurement& measurement) {
@@ -220,7 +220,7 @@ Figure measured_clock(Measurement& measurement) {
       return static_cast<double>(times) * 64;
     };
   };
-  return {measurement.one(make), Source::kMeasured};
+  return {measurement.one(make), FigureSource::kMeasured};
 }
 
 /// The latency of dependent loads from places in random order, a cache line each.
@@ -242,7 +242,7 @@ Figure measured_latency(Measurement& measurement, double bytes) {
       return static_cast<double>(times) * 256;
     };
   };
-  return {1e9 / measurement.one(make), Source::kMeasured};
+  return {1e9 / measurement.one(make), FigureSource::kMeasured};
 }
 
 void measure_peaks(Device& device, Measurement& measurement) {
@@ -288,7 +288,7 @@ Measured measure_processor(const MeasureRequest& request, const Processor& proce
   device.levels.push_back({"memory", request.memory_bytes, device.compute_units,
                            device.levels.empty() ? 64 : device.levels.back().transaction_bytes,
                            better(measurement.rate(reads(each)), triad)});
-  device.memory_capacity_bytes = Figure{request.memory_bytes, Source::kSystem};
+  device.memory_capacity_bytes = Figure{request.memory_bytes, FigureSource::kSystem};
   note("latency");
   device.memory_latency_ns = measured_latency(measurement, all);
   return {device, measurement.disturbed()};

@@ -5,7 +5,7 @@
 
 #include "operations/device/operation_work.h"
 #include "operations/device/roofline.h"
-#include "operations/table/possible_time.h"
+#include "operations/table/plausibility_check.h"
 #include "operations/table/shapes_only.h"
 #include "operations/table/time_csv.h"
 #include "operations/table/times_on_device.h"

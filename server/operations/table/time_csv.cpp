@@ -12,7 +12,7 @@
 
 #include "operations/device/operation_call.h"
 #include "operations/table/csv.h"
-#include "operations/table/possible_time.h"
+#include "operations/table/plausibility_check.h"
 
 namespace ridgeline::operations {
 
@@ -253,7 +253,7 @@ base::Result<std::vector<ListedTime>> parse_times(std::string_view csv, const st
   try {
     std::optional<RowReader> reader;
     SeenRows seen;
-    PossibleTimes possible;
+    PlausibilityCheck plausibility;
     std::vector<ListedTime> rows;
     while (!csv.empty()) {
       ++number;
@@ -271,7 +271,7 @@ base::Result<std::vector<ListedTime>> parse_times(std::string_view csv, const st
       }
       rows.push_back(reader->read(*fields));
       seen.take(rows.back(), number);
-      if (const auto checked = possible.check(rows.back()); !checked) {
+      if (const auto checked = plausibility.check(rows.back()); !checked) {
         throw Problem{checked.error().message()};
       }
       if (rows.size() > kMaxCsvRows) {
@@ -281,7 +281,7 @@ base::Result<std::vector<ListedTime>> parse_times(std::string_view csv, const st
     if (rows.empty()) {
       return base::error(name + ": there are no rows");
     }
-    if (const auto checked = possible.check_all(); !checked) {
+    if (const auto checked = plausibility.check_all(); !checked) {
       return base::error(name + ": " + checked.error().message());
     }
     return rows;

@@ -196,7 +196,7 @@ class TraceExporter {
 
   analysis::TreeNode owner_of(std::uint32_t call) const {
     const std::uint32_t op = recording_.call_op()[call];
-    return op == kNone ? attribution_.tree.of_stack(recording_.call_node()[call]) : attribution_.owner[op];
+    return op == kNone ? attribution_.tree.node_of_stack(recording_.call_node()[call]) : attribution_.owner[op];
   }
 
   void add_activities() {

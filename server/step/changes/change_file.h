@@ -65,6 +65,4 @@ base::Result<UserChange> change_from(const nlohmann::json& document);
 /// `microseconds`.
 base::Result<std::string> tasks_json(const Graph& graph);
 
-base::Result<ChangedGraph> apply(const UserChange& change, ChangedGraph changed, Bound bound);
-
 }  // namespace ridgeline::step

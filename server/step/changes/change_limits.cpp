@@ -15,23 +15,23 @@ bool is_same(const Task& a, const Task& b) {
 
 }  // namespace
 
-TouchedGraph touched_by_change(const Graph& before, const Graph& changed) {
-  TouchedGraph touched;
+ChangedTasks changed_tasks(const Graph& before, const Graph& changed) {
+  ChangedTasks result;
   Selection tasks;
   for (TaskId id = 0; id < changed.tasks.size(); ++id) {
     if (id >= before.tasks.size()) {
-      touched.added_ns += changed.tasks[id].duration_ns;
+      result.added_ns += changed.tasks[id].duration_ns;
     } else if (!is_same(before.tasks[id], changed.tasks[id])) {
-      touched.before_ns += before.tasks[id].duration_ns;
+      result.before_ns += before.tasks[id].duration_ns;
     } else {
       continue;
     }
     tasks.push_back(id);
   }
-  touched.without = without(changed, tasks);
+  result.changed_without = without(changed, tasks);
   std::erase_if(tasks, [&](TaskId id) { return id >= before.tasks.size(); });
-  touched.before_without = without(before, tasks);
-  return touched;
+  result.unchanged_without = without(before, tasks);
+  return result;
 }
 
 std::int64_t busiest_device_ns(const Graph& graph) {

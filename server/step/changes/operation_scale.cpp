@@ -23,8 +23,8 @@ std::vector<std::string> tensors_of(const std::string& key) {
     }
     return event != nlohmann::json::parse_event_t::value;  // nothing is kept but the arrays and objects around it
   };
-  const auto rest = nlohmann::json::parse(key, take_strings, false);
-  return rest.is_discarded() ? std::vector<std::string>() : sizes;
+  const auto parsed = nlohmann::json::parse(key, take_strings, false);
+  return parsed.is_discarded() ? std::vector<std::string>() : sizes;
 }
 
 double elements_of(std::string_view sizes) {
@@ -37,18 +37,18 @@ double elements_of(std::string_view sizes) {
 
 }  // namespace
 
-double scale_of(const std::string& before, const std::string& after) {
-  const std::vector<std::string> was = tensors_of(before);
-  const std::vector<std::string> is = tensors_of(after);
-  if (was.size() != is.size()) {
+double size_ratio(const std::string& before, const std::string& after) {
+  const std::vector<std::string> sizes_before = tensors_of(before);
+  const std::vector<std::string> sizes_after = tensors_of(after);
+  if (sizes_before.size() != sizes_after.size()) {
     return 1;
   }
   double elements_before = 0;
   double elements_after = 0;
-  for (std::size_t i = 0; i < was.size(); ++i) {
-    if (was[i] != is[i]) {
-      elements_before += elements_of(was[i]);
-      elements_after += elements_of(is[i]);
+  for (std::size_t i = 0; i < sizes_before.size(); ++i) {
+    if (sizes_before[i] != sizes_after[i]) {
+      elements_before += elements_of(sizes_before[i]);
+      elements_after += elements_of(sizes_after[i]);
     }
   }
   return elements_before > 0 && elements_after > 0 ? elements_after / elements_before : 1;

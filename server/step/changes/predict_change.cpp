@@ -95,13 +95,13 @@ std::uint64_t changed_peak(const PeakBytes& recorded, const Baseline& baseline, 
 
 }  // namespace
 
-PartBytes peaks_of(const protocol::Captured& captured, const PeakAlone& peak_alone) {
+PartBytes peaks_of(const protocol::Captured& captured, const StandalonePeaks& standalone_peaks) {
   PartBytes peaks = captured.peak_bytes;
-  if (!captured.step.has_value() || !peak_alone) {
+  if (!captured.step.has_value() || !standalone_peaks) {
     return peaks;
   }
   for (const protocol::AliveBefore& before : captured.alive) {
-    const auto own = peak_alone(captured.step->keys[static_cast<std::size_t>(before.key)]);
+    const auto own = standalone_peaks(captured.step->keys[static_cast<std::size_t>(before.key)]);
     std::uint64_t& peak = peaks.at(static_cast<std::size_t>(before.part));
     peak = std::max(peak, before.bytes + own.value_or(0));
   }
@@ -109,23 +109,23 @@ PartBytes peaks_of(const protocol::Captured& captured, const PeakAlone& peak_alo
 }
 
 base::Result<ChangeBasis> change_basis(const Graph& graph, const protocol::CapturedStep& step, const Baseline& baseline,
-                                       const TimeAlone& alone) {
+                                       StandaloneTimes times) {
   const auto schedule = simulate(graph);
   if (!schedule) {
     return schedule.error();
   }
   // The replay of the unchanged step is near its measured time; what differs of it cancels out.
   const double scale = schedule->total_ns > 0 ? baseline.step_ms / static_cast<double>(schedule->total_ns) : 1e-6;
-  return ChangeBasis{baseline, unchanged_step(graph, step, alone), scale, peaks_by_part(graph, *schedule)};
+  return ChangeBasis{baseline, unchanged_step(graph, step, times), scale, peaks_by_part(graph, *schedule)};
 }
 
 base::Result<PredictedStep> predict_step(const ChangeBasis& basis, const protocol::Captured& changed,
-                                         const TimeAlone& alone) {
+                                         StandaloneTimes times) {
   const Baseline& baseline = basis.baseline;
   if (!changed.step.has_value()) {
     return base::error("its operations are not known before it runs");
   }
-  RetimedStep retimed = retime(basis.step, *changed.step, alone);
+  RetimedStep retimed = retime(basis.step, *changed.step, times);
   const auto after = simulate(retimed.graph);
   if (!after) {
     return after.error();
@@ -145,7 +145,7 @@ base::Result<PredictedStep> predict_step(const ChangeBasis& basis, const protoco
   predicted.speed_up = speed_up_of(baseline, changed_ms, error_ms, waits_ms, step.samples);
   predicted.step_ms = changed_ms;
   if (baseline.captured_peak_bytes.has_value()) {
-    predicted.peak_bytes = changed_peak(basis.peaks, baseline, peaks_of(changed, baseline.peak_alone));
+    predicted.peak_bytes = changed_peak(basis.peaks, baseline, peaks_of(changed, baseline.standalone_peaks));
   }
   predicted.measured_share =
       retimed.changed_after_ns > 0 ? 1 - std::min(1.0, retimed.assumed_ns / retimed.changed_after_ns) : 1;

@@ -18,11 +18,11 @@ namespace ridgeline::step {
 using PartBytes = std::array<std::uint64_t, protocol::kStepParts>;
 
 /// By the key of an operation: what a call allocates at once, with its results; absent: not known.
-using PeakAlone = std::function<std::optional<std::uint64_t>(const std::string& key)>;
+using StandalonePeaks = std::function<std::optional<std::uint64_t>(const std::string& key)>;
 
 /// Captured::peak_bytes with what operations allocate for themselves while they compute, which a step that is not
-/// computed does not show. `peak_alone` may be empty: nothing is known of that.
-PartBytes peaks_of(const protocol::Captured& captured, const PeakAlone& peak_alone);
+/// computed does not show. `standalone_peaks` may be empty: nothing is known of that.
+PartBytes peaks_of(const protocol::Captured& captured, const StandalonePeaks& standalone_peaks);
 
 /// What is known of the unchanged step besides its graph.
 struct Baseline {
@@ -31,8 +31,8 @@ struct Baseline {
   /// peaks_of() the unchanged step; absent: memory is not predicted.
   std::optional<PartBytes> captured_peak_bytes{};
   int batch_size = 0;
-  PeakAlone peak_alone{};  ///< of the operations of the unchanged step and of changed ones
-  double noise = 0;        ///< how far `step_ms` may be off: 0.1 means 10 %. On a busy machine, operations are too
+  StandalonePeaks standalone_peaks{};  ///< of the operations of the unchanged step and of changed ones
+  double noise = 0;  ///< how far `step_ms` may be off: 0.1 means 10 %. On a busy machine, operations are too
 };
 
 /// What every change of a step is compared with, made once.
@@ -45,7 +45,7 @@ struct ChangeBasis {
 
 /// `graph` and `step` outlive it. An error when the graph cannot be simulated.
 base::Result<ChangeBasis> change_basis(const Graph& graph, const protocol::CapturedStep& step, const Baseline& baseline,
-                                       const TimeAlone& alone);
+                                       StandaloneTimes times);
 
 /// A changed step: its graph, and what is predicted of it.
 struct PredictedStep {
@@ -57,7 +57,7 @@ struct PredictedStep {
 
 /// Simulates the changed step. An error when the graph cannot be simulated.
 base::Result<PredictedStep> predict_step(const ChangeBasis& basis, const protocol::Captured& changed,
-                                         const TimeAlone& alone);
+                                         StandaloneTimes times);
 
 /// Describes a trial of at least one pair of rounds: the median of the pairs' ratios, with the 95 % interval of order
 /// statistics.

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "step/changes/apply_change.h"
 #include "step/changes/change_limits.h"
 #include "step/changes/change_table.h"
 #include "step/changes/prediction_error.h"
@@ -73,19 +74,20 @@ struct Limits {
   double most_ms;
 };
 
-/// Those that one end of the guesses says. A change that only takes away waits touches no task: what it may bring is up
+/// Those that one end of the guesses says. A change that only takes away waits changes no task: what it may bring is up
 /// to kernels alone.
 void add_limit(const GraphBasis& basis, const ChangedGraph& changed, Bound bound, double length_ns, Limits& limits) {
-  TouchedGraph touched = touched_by_change(basis.graph, changed.graph);
-  const std::int64_t touched_ns = touched.before_ns + touched.added_ns;
-  if (bound == Bound::kPessimistic && touched_ns > 0) {
-    limits.most_ms = (length_ns + static_cast<double>(touched_ns)) * basis.ms_per_ns;
+  ChangedTasks tasks = changed_tasks(basis.graph, changed.graph);
+  const std::int64_t changed_ns = tasks.before_ns + tasks.added_ns;
+  if (bound == Bound::kPessimistic && changed_ns > 0) {
+    limits.most_ms = (length_ns + static_cast<double>(changed_ns)) * basis.ms_per_ns;
   } else if (bound == Bound::kOptimistic) {
-    limits.least_ms = static_cast<double>(busiest_device_ns(touched.without)) * basis.ms_per_ns;
+    limits.least_ms = static_cast<double>(busiest_device_ns(tasks.changed_without)) * basis.ms_per_ns;
     // In the order of either graph: where a change lets tasks wait, that is the rule's guess, and not a fact.
-    const auto least = length_of({.graph = std::move(touched.without), .into_next = changed.into_next}, basis.repeats);
-    const auto before = length_of({.graph = std::move(touched.before_without)}, basis.repeats);
-    if (least && before && touched_ns > 0) {
+    const auto least =
+        length_of({.graph = std::move(tasks.changed_without), .into_next = changed.into_next}, basis.repeats);
+    const auto before = length_of({.graph = std::move(tasks.unchanged_without)}, basis.repeats);
+    if (least && before && changed_ns > 0) {
       limits.least_ms = std::max(limits.least_ms, std::min(*least, *before) * basis.ms_per_ns);
     }
   }

@@ -28,8 +28,8 @@ bool has_cuda_tensor(const std::string& key) { return key.find(":cuda") != std::
 
 class Retimer {
  public:
-  Retimer(const UnchangedStep& unchanged, const CapturedStep& changed, const TimeAlone& alone)
-      : unchanged_(unchanged), changed_(changed), alone_(alone) {}
+  Retimer(const UnchangedStep& unchanged, const CapturedStep& changed, StandaloneTimes times)
+      : unchanged_(unchanged), changed_(changed), times_(times) {}
 
   RetimedStep run() {
     result_.graph = unchanged_.graph;
@@ -68,10 +68,10 @@ class Retimer {
       set_time(before, computing_ns(before) + count_page_faults(before, after));
       return;
     }
-    const auto was = alone_(*old_key);
-    const auto is = alone_(*new_key);
+    const auto was = times_(*old_key);
+    const auto is = times_(*new_key);
     const bool known = was.has_value() && is.has_value();
-    const double factor = known ? is->ns / was->ns : scale_of(*old_key, *new_key);
+    const double factor = known ? is->ns / was->ns : size_ratio(*old_key, *new_key);
     if (unchanged_.places.ns[before] <= 0) {
       count_not_found(before, factor);
       return;
@@ -181,7 +181,7 @@ class Retimer {
       if (const auto known = unchanged_.in_step.find(*key); known != unchanged_.in_step.end()) {
         ns = known->second.mean_ns();
         measured = true;
-      } else if (const auto time = alone_(*key)) {
+      } else if (const auto time = times_(*key)) {
         ns = time->ns * unchanged_.ratios.of(name);
         measured = !time->is_disturbed;
       }
@@ -267,7 +267,7 @@ class Retimer {
     const CapturedOperation& operation = unchanged_.step.operations[before];
     const std::string& name = name_of(unchanged_.step, operation);
     const std::string* key = key_of(unchanged_.step, operation);
-    const auto alone = key == nullptr || is_free(name) ? std::nullopt : alone_(*key);
+    const auto alone = key == nullptr || is_free(name) ? std::nullopt : times_(*key);
     if (alone.has_value()) {
       const double ns = alone->ns * unchanged_.ratios.of(name);
       result_.assumed_ns += ns * std::max(1.0, factor);
@@ -277,7 +277,7 @@ class Retimer {
 
   const UnchangedStep& unchanged_;
   const CapturedStep& changed_;
-  const TimeAlone& alone_;
+  StandaloneTimes times_;
   std::unordered_map<std::string, std::uint32_t> names_;
   double slower_ = 1;  ///< as HostTime has it
   TaskId behind_ = 0;  ///< the last task on a host of the operations that were placed
@@ -287,8 +287,8 @@ class Retimer {
 
 }  // namespace
 
-RetimedStep retime(const UnchangedStep& unchanged, const CapturedStep& changed, const TimeAlone& alone) {
-  return Retimer(unchanged, changed, alone).run();
+RetimedStep retime(const UnchangedStep& unchanged, const CapturedStep& changed, StandaloneTimes times) {
+  return Retimer(unchanged, changed, times).run();
 }
 
 }  // namespace ridgeline::step

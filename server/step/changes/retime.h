@@ -32,6 +32,6 @@ struct RetimedStep {
   double spread = 0;
 };
 
-RetimedStep retime(const UnchangedStep& unchanged, const protocol::CapturedStep& changed, const TimeAlone& alone);
+RetimedStep retime(const UnchangedStep& unchanged, const protocol::CapturedStep& changed, StandaloneTimes times);
 
 }  // namespace ridgeline::step

@@ -22,12 +22,12 @@ constexpr double kMostRatio = 5;
 /// The least share of an operation's time that is not page faults: their time on several threads is an estimate.
 constexpr double kLeastComputing = 0.2;
 
-Ratios ratios_of(const CapturedStep& step, const Places& places, const TimeAlone& alone) {
+Ratios ratios_of(const CapturedStep& step, const Places& places, StandaloneTimes times) {
   std::map<std::string, std::vector<std::pair<double, double>>> by_name;
   std::vector<std::pair<double, double>> all;
   for (std::size_t i = 0; i < step.operations.size(); ++i) {
     const std::string* key = key_of(step, step.operations[i]);
-    const auto time = key != nullptr && places.ns[i] > 0 ? alone(*key) : std::nullopt;
+    const auto time = key != nullptr && places.ns[i] > 0 ? times(*key) : std::nullopt;
     if (time.has_value() && !time->is_disturbed) {  // a disturbed one of a long operation would be that of its name
       const double ratio = std::clamp(places.computing_ns[i] / time->ns, kLeastRatio, kMostRatio);
       by_name[name_of(step, step.operations[i])].emplace_back(ratio, places.ns[i]);
@@ -160,18 +160,18 @@ double Ratios::of(const std::string& name) const {
   return found != by_name.end() ? found->second : usual;
 }
 
-UnchangedStep unchanged_step(const Graph& graph, const CapturedStep& step, const TimeAlone& alone) {
+UnchangedStep unchanged_step(const Graph& graph, const CapturedStep& step, StandaloneTimes times) {
   Places places = places_of(graph, step);
-  Ratios ratios = ratios_of(step, places, alone);
+  Ratios ratios = ratios_of(step, places, times);
   const HostTime host(step, places.python_ns);
   LaunchTimes launches = launch_times(step, places);
   UnchangedStep unchanged{graph, step, std::move(places), std::move(ratios), {}, std::move(launches), host};
   for (std::size_t i = 0; i < step.operations.size(); ++i) {
     const protocol::CapturedOperation& operation = step.operations[i];
     if (const std::string* key = key_of(step, operation); key != nullptr && unchanged.places.ns[i] > 0) {
-      Times& times = unchanged.in_step[*key];
-      times.ns += unchanged.places.computing_ns[i];
-      ++times.count;
+      Times& in_step = unchanged.in_step[*key];
+      in_step.ns += unchanged.places.computing_ns[i];
+      ++in_step.count;
     }
   }
   return unchanged;

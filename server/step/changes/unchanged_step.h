@@ -1,7 +1,6 @@
 // What is known of the unchanged step's operations, prepared once for all changes of an answer.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -10,20 +9,21 @@
 #include <utility>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "protocol/experiment.h"
 #include "step/changes/host_time.h"
 #include "step/graph/graph.h"
 
 namespace ridgeline::step {
 
-/// An operation alone.
-struct AloneTime {
+/// The time of an operation that was run alone, outside of the step.
+struct StandaloneTime {
   double ns = 0;
   bool is_disturbed = false;  ///< other processes ran while it was timed, which only ever adds
 };
 
 /// By the operation's key; nothing where it was not measured.
-using TimeAlone = std::function<std::optional<AloneTime>(const std::string& key)>;
+using StandaloneTimes = base::FunctionRef<std::optional<StandaloneTime>(const std::string& key)>;
 
 /// The key of an operation of the step; null where its arguments cannot be described.
 const std::string* key_of(const protocol::CapturedStep& step, const protocol::CapturedOperation& operation);
@@ -87,6 +87,6 @@ struct UnchangedStep {
 };
 
 /// Finds the operations of `step` in the graph, which was recorded of the same step.
-UnchangedStep unchanged_step(const Graph& graph, const protocol::CapturedStep& step, const TimeAlone& alone);
+UnchangedStep unchanged_step(const Graph& graph, const protocol::CapturedStep& step, StandaloneTimes times);
 
 }  // namespace ridgeline::step

@@ -31,8 +31,8 @@
 #include "base/path.h"
 #include "worker/guard/call_reader.h"
 #include "worker/guard/guard_report.h"
-#include "worker/guard/guarded_places.h"
 #include "worker/guard/landlock.h"
+#include "worker/guard/writable_paths.h"
 
 namespace ridgeline::worker {
 
@@ -99,7 +99,7 @@ void send_hello(int socket, const Hello& hello, int descriptor) {
   ::sendmsg(socket, &message, MSG_NOSIGNAL);
 }
 
-[[noreturn]] void become(const std::vector<std::string>& command, const Places& places, int socket) {
+[[noreturn]] void become(const std::vector<std::string>& command, const WritablePaths& writable, int socket) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   sigset_t none;
   ::sigemptyset(&none);
@@ -107,7 +107,7 @@ void send_hello(int socket, const Hello& hello, int descriptor) {
   ::signal(SIGINT, SIG_DFL);
   close_what_is_written();
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  restrict_writes(places);
+  restrict_writes(writable);
   const int listener = install_filter();
   send_hello(socket, {listener < 0 ? errno : 0}, listener);
   if (listener >= 0) {
@@ -182,8 +182,8 @@ struct Roomy {
 
 class Guard {
  public:
-  Guard(pid_t command, int listener, std::string folder, Places places)
-      : command_(command), listener_(listener), folder_(std::move(folder)), places_(std::move(places)) {}
+  Guard(pid_t command, int listener, std::string folder, WritablePaths writable)
+      : command_(command), listener_(listener), folder_(std::move(folder)), writable_(std::move(writable)) {}
 
   int run() {
     const int signals = signal_descriptor();
@@ -290,13 +290,13 @@ class Guard {
   }
 
   void answer(const seccomp_notif& notification, const SystemCall& call, const std::vector<Attempt>& attempts) {
-    const Verdict verdict = judge(attempts, places_);
+    const Verdict verdict = judge(attempts, writable_);
     if (verdict == Verdict::kAllow) {
       respond(notification, 0);
       return;
     }
     const auto worst = std::ranges::find_if(attempts, [&](const Attempt& one) {
-      return judge({&one, 1}, places_) == verdict;
+      return judge({&one, 1}, writable_) == verdict;
     });
     const std::string& path = (worst == attempts.end() ? attempts.back() : *worst).target.path;
     if (verdict == Verdict::kEnd) {
@@ -358,7 +358,7 @@ class Guard {
   pid_t command_;
   int listener_;
   std::string folder_;
-  Places places_;
+  WritablePaths writable_;
   Report report_;
   int status_ = 0;
   bool over_ = false;
@@ -401,7 +401,7 @@ int run_guarded(const std::vector<std::string>& command, const std::string& fold
     ::setenv(name, temporary.c_str(), 1);
   }
   ::setenv("PYTHONDONTWRITEBYTECODE", "1", 1);
-  const Places places = places_with(temporary);
+  const WritablePaths writable = writable_paths(temporary);
   become_guard();
   std::array<int, 2> sockets{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets.data()) != 0) {
@@ -409,7 +409,7 @@ int run_guarded(const std::vector<std::string>& command, const std::string& fold
   }
   const pid_t child = ::fork();
   if (child == 0) {
-    become(command, places, sockets[1]);
+    become(command, writable, sockets[1]);
   }
   ::close(sockets[1]);
   Hello hello{errno};
@@ -417,7 +417,7 @@ int run_guarded(const std::vector<std::string>& command, const std::string& fold
   if (listener < 0) {
     return fail(real, base::with_errno("seccomp cannot notify of system calls here", hello.error));
   }
-  Guard guard(child, listener, real, places);
+  Guard guard(child, listener, real, writable);
   const int code = guard.run();
   leave_report(real, guard.report());
   return code;

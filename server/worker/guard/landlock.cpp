@@ -75,7 +75,7 @@ void allow_devices(int ruleset, std::uint64_t rights) {
 
 }  // namespace
 
-bool restrict_writes(const Places& places) {
+bool restrict_writes(const WritablePaths& writable) {
   const long version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, kAskVersion);
   if (version < 1) {
     return false;
@@ -87,7 +87,7 @@ bool restrict_writes(const Places& places) {
   if (ruleset < 0) {
     return false;
   }
-  for (const std::string& folder : places.folders) {
+  for (const std::string& folder : writable.folders) {
     allow(ruleset, folder, rights);
   }
   const std::uint64_t of_files = rights & (kWriteFile | kTruncate);

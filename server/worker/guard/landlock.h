@@ -5,8 +5,8 @@
 
 namespace ridgeline::worker {
 
-/// For the calling thread and what it starts: nothing is written but in the places and to devices. Call after
+/// For the calling thread and what it starts: nothing is written but below these paths and to devices. Call after
 /// PR_SET_NO_NEW_PRIVS. Does as much as the kernel can, nothing where it has no Landlock; whether it did.
-bool restrict_writes(const Places& places);
+bool restrict_writes(const WritablePaths& writable);
 
 }  // namespace ridgeline::worker

@@ -62,18 +62,18 @@ bool is_in_place(const Attempt& attempt, const std::string& folder) {
   return base::is_below(attempt.target.path, folder) || (uses_folder && attempt.target.path == folder);
 }
 
-bool is_allowed(const Attempt& attempt, const Places& places) {
+bool is_allowed(const Attempt& attempt, const WritablePaths& writable) {
   const Target& target = attempt.target;
   const bool kept = std::ranges::any_of(
-      places.kept, [&](const std::string& one) { return target.path == one || base::is_below(target.path, one); });
+      writable.kept, [&](const std::string& one) { return target.path == one || base::is_below(target.path, one); });
   return !kept &&
-         std::ranges::any_of(places.folders, [&](const std::string& folder) { return is_in_place(attempt, folder); });
+         std::ranges::any_of(writable.folders, [&](const std::string& folder) { return is_in_place(attempt, folder); });
 }
 
-Verdict judge_one(const Attempt& attempt, const Places& places) {
+Verdict judge_one(const Attempt& attempt, const WritablePaths& writable) {
   const bool to_device =
       attempt.target.found == Found::kDevice && (attempt.change == Change::kOpen || attempt.change == Change::kAlter);
-  if (to_device || creates_nothing(attempt) || is_allowed(attempt, places)) {
+  if (to_device || creates_nothing(attempt) || is_allowed(attempt, writable)) {
     return Verdict::kAllow;
   }
   const bool cached_code = (attempt.target.path + "/").find("/__pycache__/") != std::string::npos;
@@ -82,13 +82,13 @@ Verdict judge_one(const Attempt& attempt, const Places& places) {
 
 }  // namespace
 
-Verdict judge(std::span<const Attempt> attempts, const Places& places) {
+Verdict judge(std::span<const Attempt> attempts, const WritablePaths& writable) {
   if (std::ranges::any_of(attempts, fails_anyway)) {
     return Verdict::kAllow;
   }
   Verdict worst = Verdict::kAllow;
   for (const Attempt& attempt : attempts) {
-    worst = std::max(worst, judge_one(attempt, places));
+    worst = std::max(worst, judge_one(attempt, writable));
   }
   return worst;
 }

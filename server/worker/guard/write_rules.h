@@ -32,8 +32,8 @@ struct Attempt {
   Target target;
 };
 
-/// Where writing does not count.
-struct Places {
+/// Paths below which a guarded command may write, as that does not count.
+struct WritablePaths {
   std::vector<std::string> folders;  ///< with all that is below them
   std::set<std::string> kept;        ///< below one of them, and there before: not to be written
 };
@@ -45,6 +45,6 @@ enum class Verdict {
 };
 
 /// What one system call attempts: nothing is written where any part of it fails anyway.
-Verdict judge(std::span<const Attempt> attempts, const Places& places);
+Verdict judge(std::span<const Attempt> attempts, const WritablePaths& writable);
 
 }  // namespace ridgeline::worker

@@ -102,8 +102,8 @@ test('the .vsix has what a registry of extensions asks for', () => {
   assert.match(unpacked('extension.vsixmanifest').toString(), /TargetPlatform="linux-/);
 });
 
-test('text from outside is inert in notifications and labels', async () => {
-  const { inert } = await source('inert.ts');
+test('text from outside is sanitized in notifications and labels', async () => {
+  const { sanitizeText } = await source('sanitizeText.ts');
   for (const hostile of [
     '[a](command:b)',
     '[a](https://example.org "t")',
@@ -112,12 +112,12 @@ test('text from outside is inert in notifications and labels', async () => {
     '$(trash) a',
     '[[a]](COMMAND:b)',
   ]) {
-    const shown = inert(`x ${hostile} y`);
+    const shown = sanitizeText(`x ${hostile} y`);
     assert.doesNotMatch(shown.replaceAll(/\s/g, ' '), link, hostile);
     assert.doesNotMatch(shown, /\$\(|[\x00-\x08\u202e]/, hostile);
   }
-  assert.equal(inert('/home/me/net.py could not be written.'), '/home/me/net.py could not be written.');
-  assert.equal(inert('x'.repeat(5000)).length, 1024);
+  assert.equal(sanitizeText('/home/me/net.py could not be written.'), '/home/me/net.py could not be written.');
+  assert.equal(sanitizeText('x'.repeat(5000)).length, 1024);
 });
 
 test('figures are formatted by the rules of the daemon', async () => {

@@ -163,7 +163,7 @@ TEST(Advice, NamesGradientsThatAreNeverUsed) {
   EXPECT_EQ(advice.part, 5'000'000);
 }
 
-TEST(Advice, OfAnotherBatchSizeIsOnlyWhatTheModelsSay) {
+TEST(Advice, AtAnotherBatchSizeOnlyModelsAreUsed) {
   Profile profile = healthy();
   profile.lines[0].self_ms = 60;
   EXPECT_THAT(kinds(profile, 17), IsEmpty());

@@ -48,7 +48,7 @@ TEST(DataLoading, NeedsAsManyWorkersAsKeepUpWithTheStep) {
   EXPECT_EQ(data_loading(use)->workers_needed, 3) << "30 ms for a batch";
 }
 
-TEST(DataLoading, OfTheTrainingProcessIsItsWaiting) {
+TEST(DataLoading, CountsTheWaitingOfTheTrainingProcess) {
   protocol::LoaderUse use = starved();
   use.workers = 0;
   EXPECT_DOUBLE_EQ(data_loading(use)->batch_ms.value(), 10);

@@ -17,7 +17,7 @@ std::string times(std::size_t count, const std::string& text) {
   return all;
 }
 
-std::string refusal(const std::string& text) {
+std::string parse_error(const std::string& text) {
   const auto document = parse_toml(text, "p.toml");
   return document ? "accepted" : document.error().message();
 }
@@ -29,31 +29,31 @@ std::string value_of(const std::string& text) {
 
 TEST(Toml, DeepKeysAreRefusedBeforeTheLibraryRecurses) {
   const std::string deep = times(200'000, "a.") + "a";
-  EXPECT_THAT(refusal("x = 1\n" + deep + " = 1\n"), StartsWith("p.toml:2:64: this key has more than 32 parts"));
+  EXPECT_THAT(parse_error("x = 1\n" + deep + " = 1\n"), StartsWith("p.toml:2:64: this key has more than 32 parts"));
   for (const char* format : {"[%]", "[[%]]", "x = {% = 1}", "x = [{% = 1}]", "% = 1", "x = '''\n'''''\n% = 1"}) {
     std::string text = format;
-    EXPECT_THAT(refusal(text.replace(text.find('%'), 1, deep)), HasSubstr("more than 32 parts")) << format;
+    EXPECT_THAT(parse_error(text.replace(text.find('%'), 1, deep)), HasSubstr("more than 32 parts")) << format;
   }
-  EXPECT_THAT(refusal(times(100, "'a' . \"b\".") + "c = 1"), HasSubstr("more than 32 parts"));
+  EXPECT_THAT(parse_error(times(100, "'a' . \"b\".") + "c = 1"), HasSubstr("more than 32 parts"));
 }
 
 TEST(Toml, DeepValuesAreRefused) {
-  EXPECT_THAT(refusal("x = " + times(100'000, "[")), HasSubstr("nested deeper than 32 levels"));
-  EXPECT_THAT(refusal("x = " + times(100'000, "{a = ")), HasSubstr("nested deeper than 32 levels"));
-  EXPECT_THAT(refusal("x = " + times(100'000, "[#]\n")), HasSubstr("nested deeper than 32 levels"));
+  EXPECT_THAT(parse_error("x = " + times(100'000, "[")), HasSubstr("nested deeper than 32 levels"));
+  EXPECT_THAT(parse_error("x = " + times(100'000, "{a = ")), HasSubstr("nested deeper than 32 levels"));
+  EXPECT_THAT(parse_error("x = " + times(100'000, "[#]\n")), HasSubstr("nested deeper than 32 levels"));
 }
 
 TEST(Toml, WhatIsLargeIsRefusedWithTheLimit) {
-  EXPECT_THAT(refusal(std::string(kMaxTomlBytes + 1, '\n')), HasSubstr("larger than 4 MiB"));
-  EXPECT_THAT(refusal("x = [" + times(kMaxTomlValues, "1,") + "]"), HasSubstr("more than 262144 values"));
+  EXPECT_THAT(parse_error(std::string(kMaxTomlBytes + 1, '\n')), HasSubstr("larger than 4 MiB"));
+  EXPECT_THAT(parse_error("x = [" + times(kMaxTomlValues, "1,") + "]"), HasSubstr("more than 262144 values"));
 }
 
 TEST(Toml, WhatIsWithinTheBoundsIsRead) {
   const std::string keys = times(kMaxTomlKeyParts - 1, "a.") + "a";
-  EXPECT_EQ(refusal("[" + keys + "]\n" + keys + " = " + times(16, "[{" + keys + " = ") + "1" + times(16, "}]")),
+  EXPECT_EQ(parse_error("[" + keys + "]\n" + keys + " = " + times(16, "[{" + keys + " = ") + "1" + times(16, "}]")),
             "accepted");
-  EXPECT_EQ(refusal(times(1000, "[[a.b]]\nc = [1.5, 2.5]\n")), "accepted");
-  EXPECT_EQ(refusal("\"" + times(100, "a.") + "\".'" + times(100, "b.") + "' = 1\n"), "accepted");
+  EXPECT_EQ(parse_error(times(1000, "[[a.b]]\nc = [1.5, 2.5]\n")), "accepted");
+  EXPECT_EQ(parse_error("\"" + times(100, "a.") + "\".'" + times(100, "b.") + "' = 1\n"), "accepted");
 }
 
 TEST(Toml, StringsAndCommentsAreNoStructure) {
@@ -67,9 +67,9 @@ TEST(Toml, StringsAndCommentsAreNoStructure) {
 }
 
 TEST(Toml, ErrorsHaveTheirPlace) {
-  EXPECT_THAT(refusal("x = 1\ny = '\n"), StartsWith("p.toml:2:"));
-  EXPECT_THAT(refusal("x = \"\"\""), StartsWith("p.toml:1:"));
-  EXPECT_THAT(refusal("]]}}\x01\xff"), StartsWith("p.toml:1:"));
+  EXPECT_THAT(parse_error("x = 1\ny = '\n"), StartsWith("p.toml:2:"));
+  EXPECT_THAT(parse_error("x = \"\"\""), StartsWith("p.toml:1:"));
+  EXPECT_THAT(parse_error("]]}}\x01\xff"), StartsWith("p.toml:1:"));
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ analysis::Profile net_profile() {
 /// `comparison` is with the profile before, and may be null.
 std::shared_ptr<Entry> net_entry(std::shared_ptr<const analysis::Comparison> comparison,
                                  analysis::Profile profile = net_profile()) {
-  app::MadeProfile made;
+  app::ProfileWithSources made;
   made.profile = std::move(profile);
   made.sources = {{kNetPath, kNetText}};
   auto entry = std::make_shared<Entry>();

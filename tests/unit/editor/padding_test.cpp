@@ -20,7 +20,7 @@ constexpr const char* kText =
     "self.up = nn.Linear(64, 63)\nself.down = nn.Linear(63, 8)\nx = self.up(x)\nx = self.down(x)\n";
 
 Snapshot snapshot_of(const std::string& text) {
-  app::MadeProfile made;
+  app::ProfileWithSources made;
   made.profile.project_root = "/project";
   made.profile.entry_path = kPath;
   made.profile.batch_size = 8;

@@ -106,7 +106,7 @@ TEST(Settings, NameWhatIsWrongAndKeepTheDefault) {
   }
 }
 
-TEST(Settings, OfAnotherShapeAreNone) {
+TEST(Settings, IgnoreValuesOfTheWrongType) {
   for (const Json& section : {Json("text"), Json(3), Json::array({1, 2}), Json::parse(R"({"inlayHints": [1]})")}) {
     EXPECT_EQ(read(section).time_budget_seconds, 10);
   }

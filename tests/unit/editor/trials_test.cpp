@@ -134,7 +134,7 @@ struct Settled {
   std::uint64_t available = 1'000'000;
 
   explicit Settled(double slowness = 1) {
-    app::MadeProfile made;
+    app::ProfileWithSources made;
     analysis::Profile& profile = made.profile;
     profile.id = "profile";
     profile.batch_size = 8;

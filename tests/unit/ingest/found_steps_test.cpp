@@ -160,7 +160,7 @@ TEST(FoundSteps, AreNotBackwardPassesWhereAnOptimizerStepsOnce) {
   EXPECT_EQ(search(events).why_none, "an optimizer steps in it once only");
 }
 
-TEST(FoundSteps, OfHooksAreNotThoseOfTheirOptimizers) {
+TEST(FoundSteps, IgnoreOptimizersInHooks) {
   const Events events = steps_of(4, [](const Add& add, int i) {
     forward_and_backward(add, i);
     add("user_annotation", "Optimizer.step#SGD.step", 45, 3, "");

@@ -65,7 +65,7 @@ TEST(LostRecords, AllStepsStayWhereAllLostSome) {
   EXPECT_THAT(import(events).runs[0].times_ns, SizeIs(3));
 }
 
-TEST(LostRecords, OfAllKernelsAreNoStepOfACpu) {
+TEST(LostRecords, WithoutAnyKernelTheDeviceIsStillCuda) {
   Events events = marked_steps(3);
   erase_if_has(events, "\"kernel\"");
   const analysis::RunInput input = import(events);

@@ -35,7 +35,7 @@ TEST(RecordedKey, HasNoDefaultsAndNoResult) {
       << "the third is where the result goes";
 }
 
-TEST(RecordedKey, OfAViewIsThatOfTheOperation) {
+TEST(RecordedKey, AViewHasTheKeyOfTheOperation) {
   EXPECT_EQ(recorded_key("aten::t", {"[[8,16]]", R"(["float"])"}),
             R"(["aten::t.default",["t:float32:8,16:16,1:cuda"],{}])");
   EXPECT_EQ(
@@ -46,7 +46,7 @@ TEST(RecordedKey, OfAViewIsThatOfTheOperation) {
 }
 
 /// An input of 2 × 3 × 8 × 8 and 5 filters of 3 × 3 with padding: 2 · 2 · 5 · 64 · 27 operations.
-TEST(RecordedKey, OfCudnnAndMiopenIsThatOfAten) {
+TEST(RecordedKey, CudnnAndMiopenHaveTheKeyOfAten) {
   const std::string of_cudnn =
       *recorded_key("aten::cudnn_convolution",
                     {"[[2,3,8,8],[5,3,3,3],[],[],[],[],[],[],[]]",
@@ -82,7 +82,7 @@ TEST(RecordedKey, NeedsWhatTheWorkDependsOn) {
   EXPECT_FALSE(recorded_key("aten::mm", {"", ""})) << "recorded without shapes";
 }
 
-TEST(RecordedKey, OfWhatIsNoShapeIsNone) {
+TEST(RecordedKey, WithoutAShapeThereIsNoKey) {
   const std::string types = R"(["float","float"])";
   for (const std::string_view sizes :
        {"[[8,16],[16", "{}", "[[8,-1],[16,4]]", "[[8,1.5],[16,4]]", "[8,16]", "[[8,16]]", "[[8],[8],[8],[8]]"}) {

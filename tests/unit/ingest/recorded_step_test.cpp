@@ -120,7 +120,7 @@ TEST(RecordedStep, NeedsShapesAndKernels) {
   EXPECT_THAT(why_not({event("cpu_op", "aten::mm", 1, 5, kProduct)}), HasSubstr("no kernels of a GPU"));
 }
 
-TEST(RecordedStep, OfATraceThatWasCutIsRefused) {
+TEST(RecordedStep, RefusesATraceThatWasCut) {
   Trace trace = read_trace(testing::bytes_of(testing::trace_of(three_steps())), {.inputs = true});
   trace.losses.too_many = 3;
   EXPECT_THROW(recorded_step(std::move(trace), ImportOptions()), ImportError);

@@ -106,7 +106,7 @@ TEST(WorkerMessages, ReadReady) {
   EXPECT_EQ(environment.environment_roots.size(), 2U);
 }
 
-TEST(WorkerMessages, ReadWhatTheWarmParentSays) {
+TEST(WorkerMessages, ReadWhatTheForkServerSays) {
   EXPECT_EQ(parse_as<Unusable>(kAll[1]).executable, "/bin/python3");
   EXPECT_EQ(parse_as<Unusable>(kAll[1]).python, "3.11.9");
   parse_as<AgentLoaded>(kAll[2]);

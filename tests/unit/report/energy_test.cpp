@@ -38,7 +38,7 @@ std::string text_of(const analysis::Profile& profile) {
   return text_report(profile, analysis::outlook_of(profile), nullptr, {});
 }
 
-TEST(Energy, OfPartsIsWhatIsTakenBeyondIdle) {
+TEST(Energy, PartsCountWhatIsTakenBeyondIdle) {
   const analysis::Profile profile = measured_profile();
   const double seconds = profile.iteration.ms.value / 1000;
   double sum = 0;
@@ -54,7 +54,7 @@ TEST(Energy, OfPartsIsWhatIsTakenBeyondIdle) {
 }
 
 /// A device takes energy for what runs on it, the processor for the host's time.
-TEST(Energy, OfADeviceIsSharedByItsTime) {
+TEST(Energy, IsSharedByTheTimeOfADevice) {
   analysis::Profile profile = measured_profile();
   profile.energy->counters = {{"package-0", EnergyOf::kProcessor, 10, 0}, {"A100", EnergyOf::kDevice, 100, 0}};
   profile.device.emplace();

@@ -45,7 +45,7 @@ TEST(Places, AreNamedFromAnEntryInOrOutsideOfTheRoot) {
   EXPECT_EQ(name("models/a.py", {"", ""}), "models/a.py:42");
 }
 
-TEST(Places, OfPackagesAreNamedFromWhereTheseAreInstalled) {
+TEST(Places, PackagesAreNamedFromWhereTheyAreInstalled) {
   const Project project = {"/tree/entry.py", "/tree"};
   EXPECT_EQ(name("/env/lib/python3.11/site-packages/nets/net.py", project), "nets/net.py:42");
   EXPECT_EQ(name(".venv/lib/python3.11/site-packages/nets/net.py", project), "nets/net.py:42");
@@ -54,7 +54,7 @@ TEST(Places, OfPackagesAreNamedFromWhereTheseAreInstalled) {
   EXPECT_EQ(name("nets/net.py", {"/tree/entry.py", "/tree", {"nets/net.py", installed}}), "nets/net.py:42");
 }
 
-TEST(Places, OfPackagesOfCodeAreNamedFromTheFolderThatHoldsThem) {
+TEST(Places, CodePackagesAreNamedFromTheFolderThatHoldsThem) {
   analysis::Profile profile;
   profile.project_root = "/tree";
   profile.code = {

@@ -73,7 +73,7 @@ TEST(OtherDevices, OnSeveralHaveTheSamplesAndTheCostOfAll) {
   EXPECT_TRUE(ranks[1]["ms"]["high"].is_null());
 }
 
-TEST(OtherDevices, OfATraceHaveStepsWhereSamplesAreNotKnown) {
+TEST(OtherDevices, ShowStepsWhereATraceHasNoSamples) {
   OtherDevices devices{"trace.json", 0, std::nullopt, {{"A100", "data sheet", 3.6, {}}}};
   devices.devices[0].steps = {{.batch_size = 0, .low_ns = 4e6, .ns = 5e6, .high_ns = 8e6}};
   devices.recorded = RecordedOnDevice{.device = "Tesla T4",

@@ -47,9 +47,9 @@ class Figures : public ::testing::Test {
 };
 
 TEST_F(Figures, HaveThreeDigits) { expect_vectors("figure", figure); }
-TEST_F(Figures, OfTimeClimbUnitsAtThreeDigits) { expect_vectors("duration", duration); }
-TEST_F(Figures, OfBytesAreBinaryAndExactBelowOneKib) { expect_vectors("bytes", bytes); }
-TEST_F(Figures, OfSharesHaveADecimalBelowTen) { expect_vectors("share", share); }
+TEST_F(Figures, DurationsChangeUnitsAtThreeDigits) { expect_vectors("duration", duration); }
+TEST_F(Figures, BytesAreBinaryAndExactBelowOneKib) { expect_vectors("bytes", bytes); }
+TEST_F(Figures, SharesHaveADecimalBelowTen) { expect_vectors("share", share); }
 
 TEST_F(Figures, AreUnknownWhenNotFinite) {
   for (const auto format : {figure, duration, bytes, share}) {
@@ -57,7 +57,7 @@ TEST_F(Figures, AreUnknownWhenNotFinite) {
   }
 }
 
-TEST_F(Figures, OfModelsSayHowCertainTheyAre) {
+TEST_F(Figures, FiguresOfModelsSayHowCertainTheyAre) {
   for (const auto& pair : vectors("estimatedBytes")) {
     analysis::Estimate estimate;
     const nlohmann::json wrapped = {{"estimate", pair[0]}};

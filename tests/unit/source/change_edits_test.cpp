@@ -106,7 +106,7 @@ TEST(ChangeEdits, ChangeArgumentsThatAreThere) {
                    "SGD(model.parameters(), foreach=True, fused=None)");
 }
 
-TEST(ChangeEdits, OfSeveralOptimizersOfTheStepChangeAll) {
+TEST(ChangeEdits, ChangeAllOptimizersOfTheStep) {
   const auto with = [](std::string_view argument) {
     return entry("def iteration_provider(model):\n    a = torch.optim.SGD(model.a.parameters(), lr=1" +
                  std::string(argument) + ")\n    b = torch.optim.Adam(model.b.parameters()" + std::string(argument) +

@@ -175,7 +175,7 @@ TEST(EntryPoint, TheLastOfANameCounts) {
   expect_provider("def [[iteration_provider]](m): pass\nskyline_iteration_provider = iteration_provider", true);
 }
 
-TEST(Mistakes, OfMissingProviders) {
+TEST(Mistakes, MissingProviders) {
   expect_mistakes(kModel, {"provider-missing @1", "provider-missing @1"});
   EXPECT_EQ(message_of(with_rest("", kModel, kInput)),
             "This file defines no `iteration_provider`. Define it, or import it.");
@@ -187,7 +187,7 @@ TEST(Mistakes, OfMissingProviders) {
   EXPECT_EQ(find_entry_point(parsed(misspelt))->mistakes[0].related, (Span{4, 21}));
 }
 
-TEST(Mistakes, OfTwoDefinitions) {
+TEST(Mistakes, TwoDefinitions) {
   const std::string rest = std::string(kInput) + std::string(kIteration);
   expect_mistakes(with_rest(kModel, kModel, rest), {"provider-duplicate @3"});
   EXPECT_EQ(message_of(with_rest(kModel, kModel, rest)),
@@ -199,7 +199,7 @@ TEST(Mistakes, OfTwoDefinitions) {
   expect_mistakes("def model_provider(): 2\ndeepview_model_provider = model_provider\n" + rest, {});
 }
 
-TEST(Mistakes, OfWhatIsNoFunction) {
+TEST(Mistakes, NotAFunction) {
   const std::string rest = std::string(kInput) + std::string(kIteration);
   expect_mistakes("async def model_provider(): pass\n" + rest, {"provider-invalid @1"});
   EXPECT_EQ(message_of("async def model_provider(): pass\n" + rest),
@@ -212,7 +212,7 @@ TEST(Mistakes, OfWhatIsNoFunction) {
   expect_mistakes("model_provider = None\nif x:\n  def model_provider(): pass\n" + rest, {});
 }
 
-TEST(Mistakes, OfTheBatchSize) {
+TEST(Mistakes, BatchSizeIsNoNumber) {
   const auto with_input = [](std::string_view input) { return with_rest(input, kModel, kIteration); };
   expect_mistakes(with_input("def input_provider(): pass"), {"batch-size-missing @1"});
   expect_mistakes(with_input("def input_provider(batch_size): pass"), {"batch-size-missing @1"});

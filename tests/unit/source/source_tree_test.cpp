@@ -90,7 +90,7 @@ TEST(SourceTree, GivesUpWhenAParseTakesMoreThanTheTextIsWorth) {
     before = ticks.looks;
   }
   EXPECT_GT(slices, 10);
-  EXPECT_TRUE(tree->given_up());
+  EXPECT_TRUE(tree->was_aborted());
   EXPECT_LE(ticks.now, max_parse_time(text.size()) + 2 * slices * ticks.step) << "with what passes between slices";
   EXPECT_TRUE(definitions(*tree).empty());
   const auto entry_point = find_entry_point(*tree);
@@ -100,14 +100,14 @@ TEST(SourceTree, GivesUpWhenAParseTakesMoreThanTheTextIsWorth) {
   ticks.step = std::chrono::microseconds(1);
   ASSERT_TRUE(tree->edit({{0, 15}, "\n"}));
   EXPECT_EQ(definitions(*tree).size(), 1);
-  EXPECT_FALSE(tree->given_up());
+  EXPECT_FALSE(tree->was_aborted());
 }
 
 TEST(SourceTree, GivesUpWhenTheLexerReadsTooMuch) {
   Ticks ticks;  // no time passes
   auto tree = SourceTree::parse(repeated("\\\n", 100'000) + std::string(kProvider), ticks.control());
   ASSERT_TRUE(tree.has_value());
-  EXPECT_TRUE(tree->given_up());
+  EXPECT_TRUE(tree->was_aborted());
   EXPECT_TRUE(find_entry_point(*tree).has_value());
 }
 
@@ -119,7 +119,7 @@ TEST(SourceTree, NeverGivesUpOnPython) {
   Ticks ticks{{}, std::chrono::microseconds(30)};  // what a hundred operations take on a slow machine
   const auto tree = SourceTree::parse(text, ticks.control());
   ASSERT_TRUE(tree.has_value());
-  EXPECT_FALSE(tree->given_up());
+  EXPECT_FALSE(tree->was_aborted());
   EXPECT_EQ(definitions(*tree).size(), 20'000);
 }
 
@@ -131,7 +131,7 @@ TEST(SourceTree, IsStoppedByAnotherThread) {
   ASSERT_TRUE(tree.has_value());
   EXPECT_EQ(tree->catch_up(std::chrono::microseconds(1)), ParseState::kUnfinished);
   stop->store(true);
-  EXPECT_EQ(tree->catch_up(std::chrono::hours(1)), ParseState::kGivenUp);
+  EXPECT_EQ(tree->catch_up(std::chrono::hours(1)), ParseState::kAborted);
 }
 
 TEST(SourceTree, EndsWithAnyText) {

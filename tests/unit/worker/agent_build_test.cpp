@@ -32,7 +32,7 @@ protocol::WorkerEnvironment environment() {
   return environment;
 }
 
-class AgentBuild : public ::testing::Test {
+class AgentBuild : public ::testing::Test, private AgentBuildListener {
  protected:
   AgentBuild() { sources_ = *unpack_sources(cache_.path().string()); }
 
@@ -43,13 +43,13 @@ class AgentBuild : public ::testing::Test {
   }
 
   void start(const protocol::WorkerEnvironment& wanted = environment()) {
-    builder_.start(wanted, sources_, cache_.path().string(),
-                   {[this](double fraction) { fractions_.push_back(fraction); },
-                    [this](const std::optional<protocol::Failure>& failure) {
-                      ++done_;
-                      kind_ = failure.has_value() ? protocol::name_of(failure->kind) : "";
-                      message_ = failure.has_value() ? failure->message : "";
-                    }});
+    builder_.start(wanted, sources_, cache_.path().string());
+  }
+  void on_build_progress(double fraction) override { fractions_.push_back(fraction); }
+  void on_build_end(const std::optional<protocol::Failure>& failure) override {
+    ++done_;
+    kind_ = failure.has_value() ? protocol::name_of(failure->kind) : "";
+    message_ = failure.has_value() ? failure->message : "";
   }
   void finish() {
     ASSERT_TRUE(testing::run_until(loop_, [this] { return done_ > 0; }));
@@ -73,7 +73,7 @@ class AgentBuild : public ::testing::Test {
   std::optional<Variable> compiler_;
   boost::asio::io_context loop_;
   Reaper reaper_{loop_};
-  AgentBuilder builder_{reaper_};
+  AgentBuilder builder_{reaper_, *this};
   std::vector<double> fractions_;
   int done_ = 0;
   std::string kind_;

@@ -103,7 +103,7 @@ TEST_F(WarmWorker, IsWarmedUpWithoutRunningAnything) {
     }
   });
   loop_.run();
-  EXPECT_TRUE(std::holds_alternative<Warm>(finished->outcome)) << kind_of(*finished);
+  EXPECT_TRUE(std::holds_alternative<ForkServerReady>(finished->outcome)) << kind_of(*finished);
   EXPECT_FALSE(finished->environment->torch.empty());
   EXPECT_FALSE(worker_->running());
   const pid_t parent = worker_->parent_process();

@@ -11,7 +11,7 @@ _MAX_PATH = 4096
 # With startup/, of `ridgeline profile`.
 _RUNNER = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
-_real_paths: dict[str, str] = {}  # of the modules of the warm parent: resolving them all takes some 40 ms
+_real_paths: dict[str, str] = {}  # of the modules of the fork server: resolving them all takes some 40 ms
 
 
 def remember_modules() -> None:

@@ -195,7 +195,7 @@ TEST(Simulate, EndsWhereMoreIsAskedForThanThereCanBe) {
   EXPECT_EQ(timeline.out_of_memory->segment, 0U);
 }
 
-TEST(Simulate, OfNothingIsNothing) {
+TEST(Simulate, NoRequestsReserveNothing) {
   const AllocatorTimeline timeline = simulate({});
   EXPECT_TRUE(timeline.after.empty());
   EXPECT_FALSE(timeline.out_of_memory.has_value());

@@ -131,8 +131,8 @@ TEST(Attribution, LooksIntoTheFrameOfACompiledGraph) {
   EXPECT_EQ(analysed.operation(function), "");
   EXPECT_EQ(analysed.operation(kernel), "graph_0_cpp_fused_relu_0");
   EXPECT_EQ(analysed.operation(mm), "aten::mm");
-  EXPECT_TRUE(analysed.attribution.begins[mm]);
-  EXPECT_FALSE(analysed.attribution.begins[region]);
+  EXPECT_TRUE(analysed.attribution.starts_operation[mm]);
+  EXPECT_FALSE(analysed.attribution.starts_operation[region]);
   EXPECT_TRUE(has_compiled_regions(analysed.recording));
   EXPECT_FALSE(has_compiled_regions(AutogradStep().build())) << "a step that was not compiled";
 }
@@ -145,7 +145,7 @@ TEST(Attribution, KnowsThatAnAutogradFunctionRunsPython) {
   EXPECT_TRUE(analysed.attribution.runs_python[function]);
   EXPECT_EQ(analysed.operation(mul), "Swish");
   EXPECT_EQ(analysed.owner(mul), "swish.py:8");
-  EXPECT_FALSE(analysed.attribution.begins[mul]);
+  EXPECT_FALSE(analysed.attribution.starts_operation[mul]);
 }
 
 TEST(Attribution, FindsThePartOfAScriptThatMadeANode) {
@@ -221,9 +221,9 @@ TEST(Attribution, KeepsTheFramesOfACustomFunctionsBackward) {
   EXPECT_EQ(analysed.operation(inner), "aten::sigmoid");
   EXPECT_EQ(analysed.phase(sigmoid), Phase::kBackward);
   // The user wrote that operation, so it is counted; what runs inside of it is not.
-  EXPECT_TRUE(analysed.attribution.begins[sigmoid]);
-  EXPECT_FALSE(analysed.attribution.begins[inner]);
-  EXPECT_FALSE(analysed.attribution.begins[node]);
+  EXPECT_TRUE(analysed.attribution.starts_operation[sigmoid]);
+  EXPECT_FALSE(analysed.attribution.starts_operation[inner]);
+  EXPECT_FALSE(analysed.attribution.starts_operation[node]);
 }
 
 TEST(Attribution, FollowsRecomputationToItsOwnForward) {
@@ -359,7 +359,7 @@ TEST(PythonPhase, ComesFromTheFramesOutside) {
   const auto loader = step.stack({{"train.py", "step", 2}, kLoader, {"data.py", "__getitem__", 12}});
   const auto plain = step.at("train.py", 3);
   const Analysed analysed(step);
-  const auto phase = [&](std::uint32_t stack) { return python_phase(analysed.tree[analysed.tree.of_stack(stack)]); };
+  const auto phase = [&](std::uint32_t stack) { return python_phase(analysed.tree[analysed.tree.node_of_stack(stack)]); };
   EXPECT_EQ(phase(in_module), Phase::kForward);
   EXPECT_EQ(phase(hook), Phase::kBackward);
   EXPECT_EQ(phase(optimizer), Phase::kOptimizer);
@@ -401,7 +401,7 @@ TEST(CallTree, ExtendsOnlyByFramesBeyondTheOuterStack) {
   const auto model = step.model(10);
   const auto recording = step.build();
   CallTree tree(recording, testing::project_scope());
-  const TreeNode base = tree.of_stack(model);
+  const TreeNode base = tree.node_of_stack(model);
   EXPECT_EQ(tree.extend(base, step.engine, step.engine), base);
   EXPECT_EQ(tree.extend(base, model, own), base);  // not an extension of it
   const TreeNode extended = tree.extend(base, own, step.engine);

@@ -112,7 +112,7 @@ TEST(Timeline, DividesALongTailBySamples) {
   EXPECT_THAT(Analysed(builder).ns_by_line(), UnorderedElementsAre(Pair("a.py:1", 2e6), Pair("a.py:7", 8e6)));
 }
 
-TEST(Timeline, OfAnIterationWithoutOpsIsAllTail) {
+TEST(Timeline, AnIterationWithoutOpsIsAllTail) {
   RecordingBuilder builder;
   builder.iteration(50, 100);
   EXPECT_THAT(Analysed(builder).ns_by_line(), UnorderedElementsAre(Pair("tail", 50)));

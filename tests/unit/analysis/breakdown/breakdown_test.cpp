@@ -249,7 +249,7 @@ TEST(Breakdown, DividesAModuleAmongTheLinesThatCallIt) {
   EXPECT_TRUE(find_node(analysed.breakdown, "net")->callers.empty()) << "one line calls it";
 }
 
-TEST(Breakdown, OfAModuleInsideItselfNests) {
+TEST(Breakdown, AModuleInsideItselfNests) {
   Network network;
   const auto again = network.child(network.in(network.first), {"block.py", "forward", 9, network.first});
   network.op({"aten::a", network.in(network.first), 0, 5 * kMs});

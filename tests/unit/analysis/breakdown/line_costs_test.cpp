@@ -28,7 +28,7 @@ std::vector<std::string> other_names(const Analysed& analysed) {
   return names;
 }
 
-TEST(Lines, TellSelfFromTotal) {
+TEST(LineCosts, TellSelfFromTotal) {
   RecordingBuilder builder;
   builder.iteration(0, 10 * kMs);
   builder.op({"aten::a", builder.stack({{"train.py", "step", 3}, {"model.py", "forward", 5}}), 0, 6 * kMs});
@@ -41,7 +41,7 @@ TEST(Lines, TellSelfFromTotal) {
   EXPECT_DOUBLE_EQ(analysed.lines.user_ms, 10);
 }
 
-TEST(Lines, CountARecursiveLineOnce) {
+TEST(LineCosts, CountARecursiveLineOnce) {
   RecordingBuilder builder;
   builder.iteration(0, 10 * kMs);
   const testing::Frame again{"tree.py", "descend", 8};
@@ -52,7 +52,7 @@ TEST(Lines, CountARecursiveLineOnce) {
   EXPECT_DOUBLE_EQ(analysed.line("train.py:3")->total_ms, 10);
 }
 
-TEST(Lines, OwnWhatLibrariesDoForThem) {
+TEST(LineCosts, OwnWhatLibrariesDoForThem) {
   RecordingBuilder builder;
   builder.iteration(0, 10 * kMs);
   builder.op({"aten::linear", builder.stack({{"model.py", "forward", 5}, kLibrary}), 0, 10 * kMs});
@@ -61,7 +61,7 @@ TEST(Lines, OwnWhatLibrariesDoForThem) {
   EXPECT_EQ(analysed.lines.lines.size(), 1U);
 }
 
-TEST(Lines, OfPackagesOfCodeHaveFiguresOfTheirOwn) {
+TEST(LineCosts, LinesOfCodePackagesHaveTheirOwnFigures) {
   RecordingBuilder builder;
   builder.iteration(0, 10 * kMs);
   const testing::Frame call{"train.py", "step", 3};
@@ -83,7 +83,7 @@ TEST(Lines, OfPackagesOfCodeHaveFiguresOfTheirOwn) {
   EXPECT_DOUBLE_EQ(analysed.lines.user_ms, 10);
 }
 
-TEST(Lines, HoldBackwardAtTheForwardLineAndInTheTotalOfTheCall) {
+TEST(LineCosts, HoldBackwardAtTheForwardLineAndInTheTotalOfTheCall) {
   RecordingBuilder builder;
   builder.iteration(0, 10 * kMs);
   const auto forward = builder.stack({{"train.py", "step", 3}, {"model.py", "forward", 5}});
@@ -99,7 +99,7 @@ TEST(Lines, HoldBackwardAtTheForwardLineAndInTheTotalOfTheCall) {
   EXPECT_DOUBLE_EQ(analysed.line("train.py:7")->total_ms, 6);
 }
 
-TEST(Lines, CountTimeOnceWhereForwardAndBackwardShareALine) {
+TEST(LineCosts, CountTimeOnceWhereForwardAndBackwardShareALine) {
   RecordingBuilder builder;
   builder.iteration(0, 10 * kMs);
   builder.op({"aten::a", builder.at("train.py", 3), 0, 4 * kMs, kNone, Scope::kFunction, 5});
@@ -107,7 +107,7 @@ TEST(Lines, CountTimeOnceWhereForwardAndBackwardShareALine) {
   EXPECT_DOUBLE_EQ(Analysed(builder).line("train.py:3")->total_ms, 10);
 }
 
-TEST(Lines, NameWhatNoLineOwns) {
+TEST(LineCosts, NameWhatNoLineOwns) {
   RecordingBuilder builder;
   builder.iteration(0, 60 * kMs);
   builder.op({"aten::a", builder.stack({kLibrary}), 0, 8 * kMs});
@@ -122,7 +122,7 @@ TEST(Lines, NameWhatNoLineOwns) {
                   "autograd outside user lines", "Python outside user lines", "end of the iteration"));
 }
 
-TEST(Lines, NameMemoryThatNoLineOwns) {
+TEST(LineCosts, NameMemoryThatNoLineOwns) {
   RecordingBuilder builder;
   builder.iteration(100, 200);
   builder.allocate({10, 0xA0, 700, 0, kNone, testing::Stage::kModel});
@@ -133,7 +133,7 @@ TEST(Lines, NameMemoryThatNoLineOwns) {
   }
 }
 
-TEST(Lines, StandInOrderOfSelfTime) {
+TEST(LineCosts, StandInOrderOfSelfTime) {
   RecordingBuilder builder;
   builder.iteration(0, 10 * kMs);
   builder.op({"aten::a", builder.at("a.py", 1), 0, 2 * kMs});
@@ -146,7 +146,7 @@ TEST(Lines, StandInOrderOfSelfTime) {
   EXPECT_THAT(order, ElementsAre(2U, 3U, 1U));
 }
 
-TEST(Lines, ThatCostNothingAreLeftOut) {
+TEST(LineCosts, ThatCostNothingAreLeftOut) {
   RecordingBuilder builder;
   builder.iteration(0, 10);
   builder.at("a.py", 1);
@@ -154,7 +154,7 @@ TEST(Lines, ThatCostNothingAreLeftOut) {
   EXPECT_EQ(Analysed(builder).lines.lines.size(), 1U);
 }
 
-TEST(Calls, ComeFromTheCountsOfTheInterpreter) {
+TEST(CallCounts, ComeFromTheCountsOfTheInterpreter) {
   RecordingBuilder builder;
   builder.iteration(0, 10 * kMs);
   builder.op({"aten::a", builder.stack({{"model.py", "forward", 5}}), 0, 10 * kMs});
@@ -165,7 +165,7 @@ TEST(Calls, ComeFromTheCountsOfTheInterpreter) {
   EXPECT_EQ(analysed.line("model.py:6"), nullptr);
 }
 
-TEST(Calls, OfALineThatACountDoesNotKnowAreAbsent) {
+TEST(CallCounts, AreAbsentForALineThatWasNotCounted) {
   RecordingBuilder builder;
   builder.iteration(0, 10 * kMs);
   builder.op({"aten::a", builder.at("a.py", 1), 0, 10 * kMs});
@@ -173,7 +173,7 @@ TEST(Calls, OfALineThatACountDoesNotKnowAreAbsent) {
   EXPECT_FALSE(Analysed(builder).line("a.py:1")->calls.has_value());
 }
 
-TEST(Calls, OfALineWithAComprehensionAreThoseOfTheLine) {
+TEST(CallCounts, AComprehensionCountsAsItsLine) {
   RecordingBuilder builder;
   builder.iteration(0, 10 * kMs);
   builder.op({"aten::a", builder.stack({{"a.py", "f", 1}, {"a.py", "<listcomp>", 1}}), 0, 10 * kMs});

@@ -58,7 +58,7 @@ std::vector<std::string> names_of(const std::vector<const Node*>& path) {
   return names;
 }
 
-TEST(Totals, OfOperationsAddUpToTheStep) {
+TEST(Totals, OperationsAddUpToTheStep) {
   const Node root = step();
   const auto totals = operation_totals(root);
   EXPECT_THAT(lines_of(totals), ElementsAre("conv2d 3 120 10", "linear 1 20 100", "relu 2 10 30", "add_ 1 5 0"));
@@ -73,7 +73,7 @@ TEST(Totals, OfOperationsAddUpToTheStep) {
   EXPECT_EQ(bytes, root.peak_bytes);
 }
 
-TEST(Totals, OfModulesCountAClassInsideOfItselfOnce) {
+TEST(Totals, AClassInsideItselfCountsOnce) {
   const Node root = step();
   const auto totals = module_type_totals(root);
   EXPECT_THAT(lines_of(totals), ElementsAre("Sequential 1 65 40", "Linear 1 20 100"));
@@ -88,7 +88,7 @@ TEST(Totals, CountSiblingsOfOneClassEach) {
   EXPECT_EQ(totals[0].costliest, &root.children[1]);
 }
 
-TEST(Totals, OfAnEmptyStep) {
+TEST(Totals, AnEmptyStepHasNone) {
   const Node root;
   EXPECT_THAT(lines_of(operation_totals(root)), ElementsAre(" 0 0 0"));
   EXPECT_THAT(module_type_totals(root), IsEmpty());

@@ -13,7 +13,7 @@ namespace {
 constexpr double kMargin = 0.05;
 using Runs = std::vector<ObservedRun>;
 
-TEST(TimeChange, OfOneRunEachHasAtLeastTheNoiseBetweenRuns) {
+TEST(TimeChange, OneRunEachHasAtLeastTheNoiseBetweenRuns) {
   const TimeChange change = time_change(Runs{{100, 0.0}}, Runs{{110, 0.0}}, false, 0.05, kMargin);
   EXPECT_NEAR(change.change, 0.10, 1e-12);
   ASSERT_TRUE(change.bounds.has_value());
@@ -29,7 +29,7 @@ TEST(TimeChange, IsUndecidedWhereTheErrorOfASingleRunIsUnknown) {
   EXPECT_EQ(change.outcome, Outcome::kUndecided);
 }
 
-TEST(TimeChange, OfNoisyRunsSaysOnlyWhatIsLarge) {
+TEST(TimeChange, NoisyRunsShowOnlyLargeChanges) {
   const auto outcome = [](double after) {
     return time_change(Runs{{100, kNoisyRunToRun}}, Runs{{after, kNoisyRunToRun}}, false, 0.05, kMargin).outcome;
   };
@@ -51,7 +51,7 @@ TEST(TimeChange, HasThreeOutcomes) {
   EXPECT_EQ(outcome(100, 0.03), Outcome::kUndecided);
 }
 
-TEST(TimeChange, OfPairsLeavesOutWhatBothHaveInCommon) {
+TEST(TimeChange, PairsCancelWhatBothHaveInCommon) {
   // The machine becomes three times slower from run to run, and everything takes 5 to 7 % more after the change.
   const Runs before = {{100, {}}, {300, {}}, {900, {}}, {2700, {}}};
   const Runs after = {{105, {}}, {321, {}}, {945, {}}, {2889, {}}};

@@ -16,7 +16,7 @@ double at(const std::vector<EnvelopePiece>& pieces, int x) {
 
 TEST(UpperEnvelope, IsEmptyWithoutLines) { EXPECT_TRUE(upper_envelope({}, 1, 9).empty()); }
 
-TEST(UpperEnvelope, OfOneLineIsThatLine) {
+TEST(UpperEnvelope, OneLineIsItsOwnEnvelope) {
   const auto pieces = upper_envelope({{2, 3}}, 4, 9);
   ASSERT_EQ(pieces.size(), 1U);
   EXPECT_EQ(pieces[0].from, 4);
@@ -33,7 +33,7 @@ TEST(UpperEnvelope, ChangesWhereTheSteeperLineOvertakes) {
 
 TEST(UpperEnvelope, LeavesOutWhatOvertakesTooLate) { EXPECT_EQ(upper_envelope({{0, 100}, {10, 0}}, 1, 10).size(), 1U); }
 
-TEST(UpperEnvelope, OfParallelLinesIsTheHighest) {
+TEST(UpperEnvelope, TheHighestOfParallelLines) {
   const auto pieces = upper_envelope({{1, 5}, {1, 7}, {1, 6}, {1, 7}}, 1, 9);
   ASSERT_EQ(pieces.size(), 1U);
   EXPECT_EQ(pieces[0].curve.intercept, 7);

@@ -52,7 +52,7 @@ TEST(Peak, MayStandAtTheVeryStartOfAnIteration) {
   EXPECT_THAT(analysed.peak_by_category(), UnorderedElementsAre(Pair("weights", 700U)));
 }
 
-TEST(Peak, OfAnIterationWithoutEventsIsWhatWasAliveBefore) {
+TEST(Peak, WithoutEventsIsWhatWasAliveBefore) {
   RecordingBuilder builder;
   builder.iteration(100, 200);
   builder.allocate({10, 0xA0, 700, 0, kNone, Stage::kModel});
@@ -66,7 +66,7 @@ TEST(Peak, CountsEventsOnTheEdgesOfTheIteration) {
   EXPECT_EQ(Analysed(builder).memory.peak_bytes, 16U);
 }
 
-TEST(Peak, OfNothingIsZero) {
+TEST(Peak, NothingIsZero) {
   RecordingBuilder builder;
   builder.iteration(0, 100);
   const Analysed analysed(builder);
@@ -105,7 +105,7 @@ struct AllocatingStep : RecordingBuilder {
 };
 
 /// An input that requires gradients keeps its own from step to step, as an optimizer keeps its state.
-TEST(Categories, OfTheGradientOfAnInputAreGradients) {
+TEST(Categories, TheGradientOfAnInputIsAGradient) {
   AllocatingStep step;
   step.iteration(3000, 4000).iteration(5000, 6000);
   step.allocate({1500, 0xB0, 400, step.engine, step.node}).role(1790, 0xB0, Role::kGradient);
@@ -118,7 +118,7 @@ TEST(Categories, OfTheGradientOfAnInputAreGradients) {
   EXPECT_TRUE(analysed.memory.gradients.empty()) << "they are no line's parameters'";
 }
 
-TEST(Categories, OfWeightsComeFromTheirRole) {
+TEST(Categories, WeightsComeFromTheirRole) {
   AllocatingStep step;
   const auto weight = step.parameter("net.weight", 0xA0);
   step.allocate({10, 0xA0, 400, step.build_line, kNone, Stage::kModel});
@@ -132,7 +132,7 @@ TEST(Categories, OfWeightsComeFromTheirRole) {
   EXPECT_EQ(analysed.line("model.py:5")->peak_bytes, 444U);
 }
 
-TEST(Categories, OfGradientsBelongToTheLineOfTheParameter) {
+TEST(Categories, GradientsBelongToTheLineOfTheParameter) {
   AllocatingStep step;
   const auto weight = step.parameter("net.weight", 0xA0);
   step.allocate({10, 0xA0, 400, step.build_line, kNone, Stage::kModel}).role(500, 0xA0, Role::kParameter, weight);
@@ -164,7 +164,7 @@ TEST(Categories, TellOptimizerStateOldAndNew) {
               UnorderedElementsAre(Pair("optimizerState", 310U), Pair("temporaries", 30U)));
 }
 
-TEST(Categories, OfWhatAnEarlierStepLeftAreThoseItHadThere) {
+TEST(Categories, BlocksOfAnEarlierStepKeepTheirCategory) {
   AllocatingStep step;
   step.iteration(3000, 4000);
   const auto forward_op = step.op({"aten::linear", step.forward, 3100, 3400, kNone, Scope::kFunction, 6});
@@ -179,7 +179,7 @@ TEST(Categories, OfWhatAnEarlierStepLeftAreThoseItHadThere) {
               UnorderedElementsAre(Pair("activations", 2000U), Pair("temporaries", 200U), Pair("optimizerState", 48U)));
 }
 
-TEST(Categories, OfBucketsOfDistributedDataParallelAreTemporaries) {
+TEST(Categories, BucketsOfDistributedDataParallelAreTemporaries) {
   constexpr testing::Frame kDdp{"/env/site-packages/torch/nn/parallel/distributed.py", "_pre_forward", 1600};
   AllocatingStep step;
   step.allocate({20, 0xA0, 100, step.stack({{"train.py", "main", 1}, kDdp}), kNone, Stage::kLoad});
@@ -241,14 +241,14 @@ TEST(Roles, BelongToTheBlockThatLivedAtTheirTime) {
   EXPECT_THAT(Analysed(step).peak_by_category(), UnorderedElementsAre(Pair("temporaries", 300U)));
 }
 
-TEST(Roles, OfNoBlockAreIgnored) {
+TEST(Roles, RolesWithoutABlockAreIgnored) {
   AllocatingStep step;
   step.allocate({1500, 0xB0, 100, step.engine, step.node});
   step.role(1550, 0xDEAD, Role::kGradient, step.parameter("net.weight", 0));
   EXPECT_EQ(Analysed(step).memory.peak_bytes, 100U);
 }
 
-TEST(Owners, OfABlockMadeByPythonInsideAnOpIsThePython) {
+TEST(Owners, APythonFrameInsideAnOpOwnsItsBlock) {
   RecordingBuilder builder;
   builder.iteration(1000, 2000);
   const auto outer = builder.at("train.py", 9);

@@ -246,7 +246,7 @@ TEST(PeakModel, WithTwoBatchSizesIsUnchecked) {
   EXPECT_EQ(peak_at(*model, 10).value, 34);
 }
 
-TEST(PeakModel, OfAStepThatNeedsTheSameAtEveryBatchSizeDoesNotGrow) {
+TEST(PeakModel, DoesNotGrowWhereEveryBatchSizeNeedsTheSame) {
   const auto model = fit({{1, 2, linear(0, 4)}}, {2, 4, 8});
   ASSERT_TRUE(model.has_value());
   EXPECT_FALSE(grows(*model));

@@ -66,7 +66,7 @@ TEST(PredictBatch, AgreesWithTheSamplesWithinItsIntervals) {
   }
 }
 
-TEST(PredictBatch, OfTwoSizesHasNoIntervals) {
+TEST(PredictBatch, TwoSizesGiveNoIntervals) {
   const BatchPrediction batch = predict_batch(predictor_of({{4, 18, 1400}, {8, 26, 1800}}), 6);
   EXPECT_NEAR(batch.ms->value, 22, 1e-9);
   EXPECT_FALSE(batch.ms->interval.has_value());
@@ -117,7 +117,7 @@ TEST(AnswerBatchSize, IsThePrediction) {
   EXPECT_EQ(found.sampled, (std::vector<int>{4, 8, 16}));
 }
 
-TEST(AnswerBatchSize, OfOneSampledSizeIsWhatWasMeasuredThere) {
+TEST(AnswerBatchSize, ASampledSizeHasTheMeasuredTime) {
   const Predictor one = predictor_of({{8, 26, 1800}});
   const Answer there = ask(one, Quantity::kBatchSize, 8);
   EXPECT_EQ(there.obstacle, Obstacle::kTooFewSizes);
@@ -308,7 +308,7 @@ TEST(AnswerMemory, AsksTheLedger) {
   EXPECT_EQ(none.least->batch_size, 1);
 }
 
-TEST(AnswerMemory, OfALedgerThatDoesNotGrowStaysWithinTheSamples) {
+TEST(AnswerMemory, WithoutGrowthStaysWithinTheSamples) {
   Predictor predictor = exact();
   predictor.peaks = peaks_of({{1, 0, 5000}}, true);
   const Answer answer = ask(predictor, Quantity::kMemory, 6000);

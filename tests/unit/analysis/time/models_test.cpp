@@ -60,7 +60,7 @@ TEST(FitLine, AgreesWithAnscombe) {
   EXPECT_NEAR(outside.y.high - outside.y.value, 2.262157 * 1.23660 * std::sqrt(1 + 1.0 / 11 + 21.0 * 21 / 110), 1e-4);
 }
 
-TEST(FitLine, OfTwoPointsHasNoKnownInterval) {
+TEST(FitLine, TwoPointsGiveNoInterval) {
   const std::array<Point, 2> points{{{16, 40}, {32, 72}}};
   const std::optional<Line> line = fit_line(points);
   ASSERT_TRUE(line.has_value());
@@ -80,7 +80,7 @@ TEST(FitLine, NeedsTwoDistinctPlaces) {
   EXPECT_FALSE(fit_line(std::array<Point, 3>{{{4, 1}, {4, 2}, {4, 3}}}).has_value());
 }
 
-TEST(FitLine, OfAConstantFitsItWhole) {
+TEST(FitLine, AConstantFitsExactly) {
   const std::optional<Line> line = fit_line(std::array<Point, 3>{{{1, 7}, {2, 7}, {3, 7}}});
   ASSERT_TRUE(line.has_value());
   EXPECT_EQ(line->slope, 0);
@@ -120,7 +120,7 @@ INSTANTIATE_TEST_SUITE_P(Counts, MedianRanks,
                                            Ranks{25, 8, 18}, Ranks{100, 40, 61}, Ranks{1000, 469, 532}),
                          [](const auto& instance) { return "n" + std::to_string(instance.param.count); });
 
-TEST(MedianInterval, OfNothingIsZero) {
+TEST(MedianInterval, NothingIsZero) {
   const Measured median = median_interval({});
   EXPECT_EQ(median.value, 0);
   EXPECT_EQ(median.low, 0);

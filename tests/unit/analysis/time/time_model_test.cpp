@@ -88,7 +88,7 @@ TEST(TimeModel, TakesNoNoiseForABend) {
   EXPECT_EQ(fit_time_model(samples_of(noisy, 0.03))->pieces.size(), 1U);
 }
 
-TEST(TimeModel, OfThreeSamplesOffTheLinePassesThroughThem) {
+TEST(TimeModel, PassesThroughThreeSamplesOffTheLine) {
   const auto samples = samples_of({{4, 20}, {8, 20}, {16, 40}});
   const auto model = fit_time_model(samples);
   ASSERT_TRUE(model.has_value());

@@ -83,7 +83,7 @@ Finding energy_finding(const std::string& row, const std::vector<analysis::Profi
   return evaluate(parsed->front(), runs, nullptr, 0.05).front();
 }
 
-TEST(Budgets, OfEnergyAreJudgedByTheRounds) {
+TEST(Budgets, EnergyIsJudgedByTheRounds) {
   const std::vector<analysis::Profile> runs = {measured(), measured()};
   EXPECT_EQ(energy_finding("max-energy = \"8.5 J\"\n", runs).verdict, Verdict::kWithin);
   EXPECT_EQ(energy_finding("max-energy = \"7500 mJ\"\n", runs).verdict, Verdict::kOver);
@@ -92,14 +92,14 @@ TEST(Budgets, OfEnergyAreJudgedByTheRounds) {
   EXPECT_EQ(energy_finding("max-energy-per-sample = \"1.1 J\"\n", runs).measured, "950 mJ to 1.05 J");
 }
 
-TEST(Budgets, OfEnergyAreUndecidedWithoutCounters) {
+TEST(Budgets, EnergyIsUndecidedWithoutCounters) {
   const Finding finding = energy_finding("max-energy = \"8.5 J\"\n", {measured(), profile_of({line(1, "a", 100)})});
   EXPECT_EQ(finding.verdict, Verdict::kUndecided);
   EXPECT_THAT(finding.measured, HasSubstr("ridgeline doctor"));
 }
 
 /// Others can only make a step slower, and by any factor: nothing is said of its time, but of its memory.
-TEST(Budgets, OfTimeAreUndecidedWhileTheMachineIsBusy) {
+TEST(Budgets, TimeIsUndecidedWhileTheMachineIsBusy) {
   const auto parsed = parse_budgets(std::string(kTable) + "baseline = \"b\"\nmax-time = \"90 ms\"\n" +
                                         "max-slowdown = \"5 %\"\nmax-memory = \"4.9 kB\"\n",
                                     "p");
@@ -121,7 +121,7 @@ TEST(Budgets, OfTimeAreUndecidedWhileTheMachineIsBusy) {
   EXPECT_THAT(verdicts({idle}, busy), ::testing::ElementsAre(Verdict::kOver, Verdict::kUndecided, Verdict::kOver));
 }
 
-TEST(Budgets, OfLinesAndModulesGoByPatterns) {
+TEST(Budgets, LinesAndModulesAreSelectedByPatterns) {
   EXPECT_EQ(verdict("lines.\"*self.conv(*\".max-time = \"70 ms\"\n"), Verdict::kWithin);
   EXPECT_EQ(verdict("modules.\"module?\".max-memory = \"4 kB\"\n"), Verdict::kOver);
   EXPECT_EQ(verdict("modules.nothing.max-memory = \"4 kB\"\n"), Verdict::kNoMatch);

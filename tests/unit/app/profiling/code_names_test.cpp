@@ -21,7 +21,7 @@ TEST(CodeNames, AreThoseOfImport) {
   EXPECT_NE(code_name_problem(std::string(1000, 'a')), "");
 }
 
-TEST(CodeNames, OfTwoListsThatMeanTheSameAreEqual) {
+TEST(CodeNames, ListsWithTheSameMeaningAreEqual) {
   EXPECT_EQ(normalised({"b", "a", "b"}), normalised({"a", "b"}));
   EXPECT_NE(normalised({"a"}), normalised({}));
 }

@@ -125,7 +125,7 @@ TEST(ProfileEntry, WarnsWhereNothingCanBeKept) {
   EXPECT_THAT(runner.warnings, ElementsAre(HasSubstr("not kept")));
 }
 
-TEST(ProfileEntry, OfAnEditorHasAnIdAndTheStepForChanges) {
+TEST(ProfileEntry, ForAnEditorHasAnIdAndTheStepForChanges) {
   Project project;
   project.request.overlay = {{project.target.entry, "a = 2\n"}};
   FakeEntry runner(measured());

@@ -21,7 +21,7 @@ TEST(ProjectSettings, HaveAFactorOfTheElectricity) {
   EXPECT_EQ(settings->co2_g_per_kwh, 350);
 }
 
-TEST(ProjectSettings, OfAnotherToolAreNone) {
+TEST(ProjectSettings, IgnoreOtherTools) {
   const auto settings = parse_project_settings("[tool.ruff]\nline-length = 120\n", "p");
   ASSERT_TRUE(settings);
   EXPECT_FALSE(settings->co2_g_per_kwh.has_value());

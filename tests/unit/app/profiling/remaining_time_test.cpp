@@ -49,7 +49,7 @@ TEST(RemainingTime, NeverGoesBack) {
   EXPECT_EQ(remaining.of({"analyse", 0.95, "Analysing"}, kBegin + seconds(12)).fraction, 0.95);
 }
 
-TEST(RemainingTime, OfLongRunsIsInMinutes) {
+TEST(RemainingTime, LongRunsAreInMinutes) {
   RemainingTime remaining(300);
   EXPECT_EQ(timing(remaining, 0).message, "Timing, about 5 min left");
 }

@@ -11,19 +11,19 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST(PeakAlone, NeedsTheMemoryOfAllThatCanBeRunAlone) {
+TEST(StandalonePeaks, NeedsTheMemoryOfAllThatCanBeRunAlone) {
   KnownTimes known;
   known["a"] = {.key = "a", .ns = 5, .low = 5, .high = 5, .samples = 1, .peak_bytes = 4096};
   known["sparse"] = {.key = "sparse", .reason = "a tensor that is sparse"};
-  const auto peak = peak_alone(known);
+  const auto peak = standalone_peaks(known);
   ASSERT_TRUE(peak);
   EXPECT_EQ(peak("a"), 4096U);
   EXPECT_EQ(peak("sparse"), std::nullopt);
   EXPECT_EQ(peak("another"), std::nullopt);
   known["late"] = {.key = "late", .reason = "there was no time left"};
-  EXPECT_FALSE(peak_alone(known));
+  EXPECT_FALSE(standalone_peaks(known));
   known["late"] = {.key = "late", .ns = 5, .low = 5, .high = 5, .samples = 1};
-  EXPECT_FALSE(peak_alone(known)) << "a table of others has times without memory";
+  EXPECT_FALSE(standalone_peaks(known)) << "a table of others has times without memory";
 }
 
 KnownTimes known_times(int count) {

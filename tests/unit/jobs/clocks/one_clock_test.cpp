@@ -33,7 +33,7 @@ TEST(OneClock, MovesEveryTimeToTheClockOfTheFirstMachine) {
   }
 }
 
-TEST(OneClock, OfOneMachineChangesNothing) {
+TEST(OneClock, OneMachineChangesNothing) {
   const auto job = testing::JobGenerator({.machines = 1, .ranks_of_machine = 3, .iterations = 4, .seed = 2}).make();
   const auto aligned = on_one_clock(job.ranks);
   ASSERT_TRUE(aligned.has_value()) << aligned.error().message();

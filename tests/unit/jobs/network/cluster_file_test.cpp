@@ -93,7 +93,7 @@ TEST(ClusterFile, NeedsTheLinksOfTheRing) {
   EXPECT_THAT(links.error().message(), HasSubstr("[network]"));
 }
 
-TEST(CollectiveTimes, OfLinksAreThoseOfARing) {
+TEST(CollectiveTimes, LinksFormARing) {
   const auto times = CollectiveTimes::of(cluster_of(kTwoMachines));
   ASSERT_TRUE(times);
   // 6 steps of a quarter each, of which the link between machines takes longest, with 85 % of its bandwidth.
@@ -125,7 +125,7 @@ processor_us = [4, 8]
   EXPECT_DOUBLE_EQ(times->all_reduce(3000).next_ns.value, 6 * 10e3) << "four at once were not measured";
 }
 
-TEST(CollectiveTimes, OfSeveralAtOnceFollowEachOtherSooner) {
+TEST(CollectiveTimes, SeveralAtOnceFollowEachOtherSooner) {
   const auto times = CollectiveTimes::of(cluster_of(R"(
 [[machine]]
 name = "a"

@@ -46,14 +46,14 @@ const auto kAlways = [](std::size_t, std::size_t) { return true; };
 double exhaustive_ms(const RecordedJob& job, const StrategySpace& space) {
   double fastest = std::numeric_limits<double>::infinity();
   for (const std::uint64_t bytes : space.bucket_bytes) {
-    const auto sized = with_bucket_size(job, bytes, Unsplit::kTransfer);
+    const auto sized = with_bucket_size(job, bytes, TransferAssumption::kTransfer);
     EXPECT_TRUE(sized);
     for (const double times : {1.0, space.compression.front()}) {
-      const auto changed = with_compression(*sized, times, Unsplit::kTransfer);
+      const auto changed = with_compression(*sized, times, TransferAssumption::kTransfer);
       const auto replayed = replay(*changed);
       EXPECT_TRUE(replayed);
       EXPECT_LE(least_step_ms(*changed), median_step_ms(replayed->step_ns) + 1e-6);
-      const auto parts = replay(*with_partition(*changed, 2, Unsplit::kTransfer));
+      const auto parts = replay(*with_partition(*changed, 2, TransferAssumption::kTransfer));
       EXPECT_TRUE(parts);
       EXPECT_LE(median_step_ms(replayed->step_ns), median_step_ms(parts->step_ns) + 1e-4) << "dPRO, theorem 2";
       for (const int count : {1, 2, 4}) {

@@ -78,7 +78,7 @@ analysis::MemoryOverTime two_units() {
   return memory;
 }
 
-TEST(ShardedPeak, OfStages0And1) {
+TEST(ShardedPeak, Stages0And1) {
   const analysis::MemoryOverTime memory = two_units();
   const auto peak = [&](Sharding sharding) {
     sharding.gradient_bytes = 8;

@@ -64,7 +64,7 @@ TEST(StepsOfRanks, TakeAtLeastAllCommunication) {
   EXPECT_NEAR(steps({1e3, 2e3}, two_buckets())[0].step.low_ns, 3 * kBytes / (10 * 0.85) / 3, 1);
 }
 
-TEST(StepsOfRanks, OfABoundAreABound) { EXPECT_FALSE(steps({5e6}, two_buckets())[0].step.high_ns.has_value()); }
+TEST(StepsOfRanks, ABoundGivesABound) { EXPECT_FALSE(steps({5e6}, two_buckets())[0].step.high_ns.has_value()); }
 
 TEST(StepsOfRanks, SendBuffersBeforeForward) {
   protocol::Replica replica = two_buckets();
@@ -73,7 +73,7 @@ TEST(StepsOfRanks, SendBuffersBeforeForward) {
   EXPECT_NEAR(more, kBytes / (10 * 0.85) / 3, 1);
 }
 
-TEST(StepsOfRanks, OfAccumulatedGradientsAreNotModelled) {
+TEST(StepsOfRanks, AccumulatedGradientsAreNotModelled) {
   const auto cluster = parse_cluster(kMachines, "c.toml");
   const auto found = steps_of_ranks({5e6}, replica_of({{"a", 4, "float32"}, {"a", 4, "float32"}}), *cluster);
   ASSERT_FALSE(found);

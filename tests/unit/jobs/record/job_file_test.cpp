@@ -89,7 +89,7 @@ TEST(JobFile, IsRefusedWhereItIsCutOffOrDamaged) {
   EXPECT_THAT(problem_of("{}"), HasSubstr("not the file of a job"));
 }
 
-TEST(JobFile, OfAnotherVersionIsNamed) {
+TEST(JobFile, NamesAnotherVersion) {
   std::string bytes = serialise_job(job_of_two());
   bytes[8] = 9;
   EXPECT_THAT(problem_of(bytes), HasSubstr("version 9"));

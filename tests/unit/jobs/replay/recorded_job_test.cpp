@@ -278,7 +278,7 @@ testing::DdpStep ddp_step_of_995_us() { return {{200, 300, 500}, {1000, 1000, 40
 TEST(TransferTime, IsTheLineThroughTheSizes) {
   const auto made = testing::DdpJob(ddp_step_of_995_us()).made();
   ASSERT_TRUE(made) << made.error().message();
-  const TransferTime time = transfer_times(*made, Unsplit::kTransfer)[CollectiveKind::kAllReduce];
+  const TransferTime time = transfer_times(*made, TransferAssumption::kTransfer)[CollectiveKind::kAllReduce];
   EXPECT_TRUE(time.is_split);
   EXPECT_NEAR(time.latency_ns, 10 * kUs, 1);
   EXPECT_NEAR(time.ns_per_byte, 10, 1e-6);
@@ -293,17 +293,17 @@ TEST(TransferTime, CollectivesThatOverlapCountTogether) {
   }
   const auto made = job.made();
   ASSERT_TRUE(made);
-  const TransferTime transfer = transfer_times(*made, Unsplit::kTransfer)[CollectiveKind::kAllReduce];
+  const TransferTime transfer = transfer_times(*made, TransferAssumption::kTransfer)[CollectiveKind::kAllReduce];
   EXPECT_FALSE(transfer.is_split) << "of two that are on their way at once nobody knows which took the time";
   EXPECT_NEAR(transfer.at(6000), 250 * kUs, 1) << "from 305 to 555 us";
-  EXPECT_NEAR(transfer_times(*made, Unsplit::kLatency)[CollectiveKind::kAllReduce].at(1), 125 * kUs, 1);
+  EXPECT_NEAR(transfer_times(*made, TransferAssumption::kLatency)[CollectiveKind::kAllReduce].at(1), 125 * kUs, 1);
 }
 
 TEST(TransferTime, OneSizeLeavesItsLatencyOpen) {
   const auto made = Job({200, 500}).made();
   ASSERT_TRUE(made);
-  const TransferTime transfer = transfer_times(*made, Unsplit::kTransfer)[CollectiveKind::kAllReduce];
-  const TransferTime latency = transfer_times(*made, Unsplit::kLatency)[CollectiveKind::kAllReduce];
+  const TransferTime transfer = transfer_times(*made, TransferAssumption::kTransfer)[CollectiveKind::kAllReduce];
+  const TransferTime latency = transfer_times(*made, TransferAssumption::kLatency)[CollectiveKind::kAllReduce];
   EXPECT_FALSE(transfer.is_split || latency.is_split);
   EXPECT_NEAR(transfer.at(2000), 180 * kUs, 1) << "twice the 90 us of 1000 bytes";
   EXPECT_NEAR(latency.at(2000), 90 * kUs, 1);
@@ -316,7 +316,7 @@ TEST(TransferTime, WhatWasMeasuredOfTheNetworkGoesFirst) {
                                                {.bytes = 9000, .ns = {150e3, 150e3, 150e3}}};
   made->measured_all_reduce = measured_time(measured);
   ASSERT_TRUE(made->measured_all_reduce.has_value());
-  const TransferTime time = transfer_times(*made, Unsplit::kLatency)[CollectiveKind::kAllReduce];
+  const TransferTime time = transfer_times(*made, TransferAssumption::kLatency)[CollectiveKind::kAllReduce];
   EXPECT_TRUE(time.is_split) << "although one size was recorded";
   EXPECT_NEAR(time.latency_ns, 60 * kUs, 1);
   EXPECT_NEAR(time.ns_per_byte, 10, 1e-6);
@@ -329,8 +329,8 @@ TEST(JobChanges, BandwidthAndCompressionLeaveTheLatency) {
   ASSERT_TRUE(made);
   ASSERT_EQ(first_step_us(*made, 0), kDdpStepUs);
   // The last bucket takes 10 us and a quarter of 40 us; the thread goes on 30 us earlier.
-  EXPECT_EQ(first_step_us(with_bandwidth(*made, 4, Unsplit::kTransfer), 0), kDdpStepUs - 30);
-  EXPECT_EQ(first_step_us(with_compression(*made, 4, Unsplit::kTransfer), 0), kDdpStepUs - 30);
+  EXPECT_EQ(first_step_us(with_bandwidth(*made, 4, TransferAssumption::kTransfer), 0), kDdpStepUs - 30);
+  EXPECT_EQ(first_step_us(with_compression(*made, 4, TransferAssumption::kTransfer), 0), kDdpStepUs - 30);
 }
 
 TEST(JobChanges, WithoutOverlapAllReducesFollowTheLastGradient) {
@@ -347,27 +347,27 @@ TEST(JobChanges, OtherBucketSizesMoveGradientsBetweenAllReduces) {
   const auto made = testing::DdpJob(ddp_step_of_995_us()).made();
   ASSERT_TRUE(made);
   // One bucket of 6 kB: 70 us after the last gradient instead of 50.
-  EXPECT_EQ(first_step_us(with_bucket_size(*made, 1 << 20, Unsplit::kTransfer), 0), kDdpStepUs + 20);
+  EXPECT_EQ(first_step_us(with_bucket_size(*made, 1 << 20, TransferAssumption::kTransfer), 0), kDdpStepUs + 20);
   // The buckets as they were: also the times are.
-  const auto same = with_bucket_size(*made, 2000, Unsplit::kTransfer);
+  const auto same = with_bucket_size(*made, 2000, TransferAssumption::kTransfer);
   EXPECT_EQ(first_step_us(same, 0), kDdpStepUs);
   ASSERT_TRUE(same);
   EXPECT_EQ(same->bucket_gradients, made->bucket_gradients);
   // And of those the changes can be made in turn.
-  const auto twice = with_bucket_size(*with_bucket_size(*made, 1, Unsplit::kTransfer), 1 << 20, Unsplit::kTransfer);
+  const auto twice = with_bucket_size(*with_bucket_size(*made, 1, TransferAssumption::kTransfer), 1 << 20, TransferAssumption::kTransfer);
   EXPECT_EQ(first_step_us(twice, 0), kDdpStepUs + 20);
 }
 
 TEST(JobChanges, EachPartOfABucketHasItsLatency) {
   const auto made = testing::DdpJob(ddp_step_of_995_us()).made();
   ASSERT_TRUE(made);
-  EXPECT_EQ(first_step_us(with_partition(*made, 1, Unsplit::kTransfer), 0), kDdpStepUs);
-  EXPECT_EQ(first_step_us(with_partition(*made, 2, Unsplit::kTransfer), 0), kDdpStepUs + 10);
-  const auto four = with_partition(*made, 4, Unsplit::kTransfer);
+  EXPECT_EQ(first_step_us(with_partition(*made, 1, TransferAssumption::kTransfer), 0), kDdpStepUs);
+  EXPECT_EQ(first_step_us(with_partition(*made, 2, TransferAssumption::kTransfer), 0), kDdpStepUs + 10);
+  const auto four = with_partition(*made, 4, TransferAssumption::kTransfer);
   EXPECT_EQ(first_step_us(four, 0), kDdpStepUs + 30);
   ASSERT_TRUE(four);
   EXPECT_EQ(four->ranks[1].calls.size(), 4 * made->ranks[1].calls.size());
-  EXPECT_FALSE(with_bucket_size(*four, 1 << 20, Unsplit::kTransfer)) << "a part has no whole gradients";
+  EXPECT_FALSE(with_bucket_size(*four, 1 << 20, TransferAssumption::kTransfer)) << "a part has no whole gradients";
 }
 
 TEST(JobChanges, ABucketThatIsSentFirstDelaysTheOthers) {
@@ -386,7 +386,7 @@ TEST(JobChanges, ABucketThatIsSentFirstDelaysTheOthers) {
 TEST(JobChanges, BucketSizesNeedTheGradients) {
   const auto refused = [](const testing::DdpJob& job) {
     const auto made = job.made();
-    const auto changed = made ? with_bucket_size(*made, 1 << 20, Unsplit::kTransfer) : made;
+    const auto changed = made ? with_bucket_size(*made, 1 << 20, TransferAssumption::kTransfer) : made;
     return changed ? std::string() : changed.error().message();
   };
   testing::DdpJob unknown(ddp_step_of_995_us());
@@ -408,15 +408,15 @@ TEST(JobChanges, BucketSizesNeedTheGradients) {
   const auto none = Job({200, 500}).made();
   ASSERT_TRUE(none);
   EXPECT_THAT(without_overlap(*none).error().message(), HasSubstr("buckets"));
-  EXPECT_THAT(with_compression(*none, 2, Unsplit::kTransfer).error().message(), HasSubstr("no buckets"));
+  EXPECT_THAT(with_compression(*none, 2, TransferAssumption::kTransfer).error().message(), HasSubstr("no buckets"));
 }
 
 TEST(ChangedStep, HasAnIntervalOfTheStepsTheReplayAndOtherAssumptions) {
   const auto made = Job({200, 500}).made();
   ASSERT_TRUE(made);
   const auto unchanged = replay(*made);
-  const auto likely = replay(*with_bandwidth(*made, 2, Unsplit::kTransfer));
-  const auto other = replay(*with_bandwidth(*made, 2, Unsplit::kLatency));
+  const auto likely = replay(*with_bandwidth(*made, 2, TransferAssumption::kTransfer));
+  const auto other = replay(*with_bandwidth(*made, 2, TransferAssumption::kLatency));
   ASSERT_TRUE(unchanged && likely && other);
   const analysis::ChangedStep alone = changed_step(*made, *unchanged, {*likely});
   EXPECT_NEAR(alone.step_ms.value, 0.955, 1e-6) << "45 of 90 us less";

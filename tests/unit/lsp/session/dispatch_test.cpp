@@ -158,7 +158,7 @@ TEST(Cancel, AnswersAtOnceAndTellsTheWork) {
   EXPECT_FALSE(client.answer_to(id).has_value());
 }
 
-TEST(Cancel, OfWhatIsNotThereDoesNothing) {
+TEST(Cancel, AnUnknownRequestIsIgnored) {
   SlowServer slow;
   FakeClient& client = slow.client;
   const int id = slow.begin();
@@ -215,7 +215,7 @@ TEST(Dispatch, MayEndTheSessionInsideOfAHandler) {
   EXPECT_EQ(client.exit_code, 1);
 }
 
-TEST(Requests, OfOursAreAnswered) {
+TEST(Requests, TheClientAnswersOurs) {
   FakeClient client;
   client.initialize();
   std::vector<std::string> got;
@@ -235,7 +235,7 @@ TEST(Requests, OfOursAreAnswered) {
   EXPECT_THAT(got, ElementsAre("7", "error no"));
 }
 
-TEST(Requests, OfOursCanBeCancelled) {
+TEST(Requests, OursCanBeCancelled) {
   FakeClient client;
   client.initialize();
   const std::int64_t id = client.session->request("slow", {});
@@ -246,7 +246,7 @@ TEST(Requests, OfOursCanBeCancelled) {
   EXPECT_FALSE(client.sent("$/cancelRequest").has_value());
 }
 
-TEST(Requests, OfOursAreDroppedAtTheEnd) {
+TEST(Requests, OursAreDroppedAtTheEnd) {
   FakeClient client;
   client.initialize();
   auto held = std::make_shared<int>(1);

@@ -15,8 +15,8 @@ Device two_cores() {
   device.name = "a processor";
   device.compute_units = 2;
   device.vector_bytes = 32;
-  device.clock_hz = Figure{3e9, Source::kMeasured};
-  device.peaks = {{"float32", {{200e9, Source::kMeasured}, Figure{100e9, Source::kMeasured}}}};
+  device.clock_hz = Figure{3e9, FigureSource::kMeasured};
+  device.peaks = {{"float32", {{200e9, FigureSource::kMeasured}, Figure{100e9, FigureSource::kMeasured}}}};
   device.levels = {{"L1", 1000, 1, 64, Rate{{400e9}, Figure{200e9}}},
                    {"L2", 100e3, 2, 64, Rate{{100e9}, Figure{60e9}}},
                    {"memory", 8e9, 2, 64, Rate{{20e9}, Figure{15e9}}}};

@@ -56,7 +56,7 @@ std::string estimates(const std::vector<Estimators>& across, const std::string& 
   if (across.empty()) {
     return "";
   }
-  const auto found = ridgeline::operations::estimate_across(across.front(), key, device);
+  const auto found = ridgeline::operations::estimate_across_devices(across.front(), key, device);
   return found ? fmt::format(" {:.0f} {:.0f} {:.0f}", found->ns, found->low, found->high) : " 0 0 0";
 }
 

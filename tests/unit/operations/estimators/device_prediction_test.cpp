@@ -30,7 +30,7 @@ TEST(StepOnDevice, AddsUpMeasuredTimes) {
 }
 
 /// 2 · 4096³ FLOP at 8.1 TFLOP/s.
-TEST(StepOnDevice, OfADeviceWithoutDataIsABound) {
+TEST(StepOnDevice, ADeviceWithoutDataHasABound) {
   const ListedStep step{.batch_size = 8, .operations = {CountedOperation(kMatrix)}, .peak_bytes = 17'000'000'000};
   const StepOnDevice found = step_on_device(step, *find_data_sheet("T4"), {{std::nullopt}}, {});
   EXPECT_FALSE(found.ns.has_value());
@@ -135,7 +135,7 @@ std::string convolution(const std::string& stride) {
 
 /// 2 · 32 · 256 · 28² · 256 · 9 = 29.6 GFLOP: 3.1 ms at the 9.52 TFLOP/s of P100, 2.1 ms at the 14 of V100. Winograd's
 /// algorithm needs fewer.
-TEST(ScaledProduct, OfAConvolutionMayBeFasterThanItsDirectFlopsAllow) {
+TEST(ScaledProduct, AConvolutionMayBeFasterThanItsDirectFlopsAllow) {
   const auto p100 = *find_data_sheet("P100-PCIE");
   const auto v100 = *find_data_sheet("V100-PCIE");
   const auto scaled = [&](const std::string& key, double ns, const Device& to) {
@@ -162,7 +162,7 @@ TEST(StepOnDevice, BoundsOfConvolutionsAllowForWinograd) {
   EXPECT_NEAR(step_on_device(step, v100, {{std::nullopt}}, {}).low_ns, direct_ns / 9, 1);
 }
 
-TEST(StepOnDevice, OfATraceIsAnEstimateByTheTimeThatIsPredicted) {
+TEST(StepOnDevice, ATraceIsEstimatedWhereMostTimeIsPredicted) {
   const auto t4 = *find_data_sheet("T4");
   const auto p100 = *find_data_sheet("P100");
   const auto found = [&](double of_add, double of_unknown) {

@@ -123,7 +123,7 @@ TEST(EstimatorFile, IsReadBackAsItWas) {
   }
 }
 
-TEST(EstimatorFile, OfAKindThatThereIsNoMoreIsToBeTrainedAgain) {
+TEST(EstimatorFile, AnUnknownKindIsToBeTrainedAgain) {
   std::string text = estimators_json(std::vector{estimators("product")});
   const std::string kind = R"("kind":"product")";
   text.replace(text.find(kind), kind.size(), R"("kind":"mean")");

@@ -109,7 +109,7 @@ TEST(ElementwisePlan, ThreadsAreNotStartedForLittleWork) {
   EXPECT_EQ(chain_plans("elementwise 8 100 = x + y", 2).back().threads, 2);
 }
 
-TEST(ElementwisePlan, OfLongRowsABlockFillsL1) {
+TEST(ElementwisePlan, ABlockOfLongRowsFillsL1) {
   const auto plans = chain_plans("elementwise 3 200000 = x * a[200000] + b[200000]", 1);
   EXPECT_EQ(plans.size(), 8U);
   EXPECT_LE(plans.front().column_block * 2 * 4, (48 << 10) / 2);

@@ -27,8 +27,8 @@ constexpr const char* kRelu = R"(["aten::relu.default",["t:float32:100,100:100,1
 Device slow_device(const std::string& peak = "float32") {
   Device device;
   device.name = "slow";
-  device.peaks.push_back({peak, {{1e9, Source::kMeasured}}});
-  device.levels.push_back({"memory", 1e12, 1, 64, Rate{{1e9, Source::kMeasured}}});
+  device.peaks.push_back({peak, {{1e9, FigureSource::kMeasured}}});
+  device.levels.push_back({"memory", 1e12, 1, 64, Rate{{1e9, FigureSource::kMeasured}}});
   return device;
 }
 
@@ -92,7 +92,7 @@ TEST(StepWork, ComparesEachLineWithTheRoofline) {
 
 TEST(StepWork, ComparesFloat32WithTensorFloat32WhereTheStepMayUseIt) {
   auto device = slow_device();
-  device.peaks.push_back({"tf32", {{8e9, Source::kDataSheet}}});
+  device.peaks.push_back({"tf32", {{8e9, FigureSource::kDataSheet}}});
   constexpr const char* kConvolution =
       R"(["aten::convolution.default",["t:float32:1,16,10,10:1600,100,10,1","t:float32:16,16,1,1:16,1,1,1",null,)"
       R"([1,1],[0,0],[1,1],false,[0,0],1],{}])";

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "step/changes/apply_change.h"
 #include "step/simulate/simulate.h"
 #include "step_graph.h"
 

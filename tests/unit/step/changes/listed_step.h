@@ -83,9 +83,9 @@ class Step {
     step.operations.push_back({index_in(step.keys, name + shape), index_in(step.names, name), 0, part});
   }
 
-  UnchangedStep unchanged(const TimeAlone& alone) const { return unchanged_step(graph, captured, alone); }
-  ChangeBasis basis(const Baseline& baseline, const TimeAlone& alone) const {
-    return *change_basis(graph, captured, baseline, alone);
+  UnchangedStep unchanged(StandaloneTimes times) const { return unchanged_step(graph, captured, times); }
+  ChangeBasis basis(const Baseline& baseline, StandaloneTimes times) const {
+    return *change_basis(graph, captured, baseline, times);
   }
 
   step::Graph graph;
@@ -113,10 +113,10 @@ inline protocol::CapturedStep captured(const std::vector<std::pair<std::string, 
   return step;
 }
 
-inline TimeAlone alone(std::map<std::string, double> times, bool are_disturbed = false) {
-  return [times = std::move(times), are_disturbed](const std::string& key) {
+inline auto standalone_times(std::map<std::string, double> times, bool are_disturbed = false) {
+  return [times = std::move(times), are_disturbed](const std::string& key) -> std::optional<StandaloneTime> {
     const auto found = times.find(key);
-    return found == times.end() ? std::nullopt : std::optional(AloneTime{found->second, are_disturbed});
+    return found == times.end() ? std::nullopt : std::optional(StandaloneTime{found->second, are_disturbed});
   };
 }
 
@@ -126,8 +126,8 @@ inline std::int64_t total(const step::Graph& graph) {
   return schedule->total_ns;
 }
 
-inline protocol::Captured of(protocol::CapturedStep step, int batch_size,
-                             std::array<std::uint64_t, protocol::kStepParts> peaks = {}) {
+inline protocol::Captured capture_of(protocol::CapturedStep step, int batch_size,
+                                     std::array<std::uint64_t, protocol::kStepParts> peaks = {}) {
   protocol::Captured captured;
   captured.step = std::move(step);
   captured.batch_size = batch_size;

@@ -18,19 +18,19 @@ namespace {
 
 using protocol::CapturedStep;
 using protocol::StepPart;
-using testing::alone;
+using testing::capture_of;
 using testing::captured;
 using ::testing::ElementsAre;
-using testing::of;
+using testing::standalone_times;
 using testing::Step;
 
 TEST(PredictOnGraph, ChangesOfTheGraphComeAfterThoseOfTheRunner) {
   Step step;
   step.operation("aten::mm", "32", 1'000'000).operation("aten::add", "32", 1'000'000);
-  const TimeAlone times = alone({{"aten::mm32", 1000}, {"aten::mm16", 500}, {"aten::add32", 1000}});
+  const auto times = standalone_times({{"aten::mm32", 1000}, {"aten::mm16", 500}, {"aten::add32", 1000}});
   const Baseline baseline{.step_ms = 2, .batch_size = 4};
   const ChangeBasis basis = step.basis(baseline, times);
-  const auto halved = predict_step(basis, of(captured({{"aten::mm", "16"}, {"aten::add", "32"}}), 8), times);
+  const auto halved = predict_step(basis, capture_of(captured({{"aten::mm", "16"}, {"aten::add", "32"}}), 8), times);
   ASSERT_TRUE(halved);
   EXPECT_DOUBLE_EQ(halved->predicted.step_ms, 1.5);
   const auto graph = graph_basis(step.graph, 2, {1e6, {}}, {});
@@ -53,9 +53,9 @@ TEST(PredictOnGraph, ChangesOfTheGraphComeAfterThoseOfTheRunner) {
 }
 
 base::Result<analysis::PredictedChange> predicted_change(const Step& step, const Baseline& baseline,
-                                                         const protocol::Captured& changed, const TimeAlone& alone) {
-  const ChangeBasis basis = step.basis(baseline, alone);
-  const auto predicted = predict_step(basis, changed, alone);
+                                                         const protocol::Captured& changed, StandaloneTimes times) {
+  const ChangeBasis basis = step.basis(baseline, times);
+  const auto predicted = predict_step(basis, changed, times);
   return predicted ? base::Result<analysis::PredictedChange>(predicted->predicted) : predicted.error();
 }
 
@@ -63,8 +63,8 @@ TEST(PredictChange, ComparesSamplesPerSecond) {
   Step step;
   step.operation("aten::mm", "32", 1'000'000);
   const auto predicted =
-      predicted_change(step, {.step_ms = 2, .batch_size = 32}, of(captured({{"aten::mm", "64"}}), 64),
-                       alone({{"aten::mm32", 1000}, {"aten::mm64", 1500}}));
+      predicted_change(step, {.step_ms = 2, .batch_size = 32}, capture_of(captured({{"aten::mm", "64"}}), 64),
+                       standalone_times({{"aten::mm32", 1000}, {"aten::mm64", 1500}}));
   ASSERT_TRUE(predicted);
   EXPECT_DOUBLE_EQ(predicted->step_ms, 3);  // the graph says 1 ms, the clock 2
   EXPECT_DOUBLE_EQ(predicted->speed_up.value, 2 * 2.0 / 3);
@@ -84,8 +84,10 @@ TEST(PredictChange, HooksMayWaitForTheDevice) {
   CapturedStep hooked = step.captured;
   hooked.host_ns[2] = 60'000;
   const Baseline baseline{.step_ms = 0.16, .batch_size = 1};
-  const auto same = predict_step(step.basis(baseline, alone({})), of(step.captured, 1), alone({}));
-  const auto changed = predict_step(step.basis(baseline, alone({})), of(hooked, 1), alone({}));
+  const auto same =
+      predict_step(step.basis(baseline, standalone_times({})), capture_of(step.captured, 1), standalone_times({}));
+  const auto changed =
+      predict_step(step.basis(baseline, standalone_times({})), capture_of(hooked, 1), standalone_times({}));
   ASSERT_TRUE(same && changed);
   // The device is the slower one, and what the hosts do is hidden behind it, unless they wait for it: 70 and 150.
   EXPECT_DOUBLE_EQ(changed->predicted.step_ms, 0.16);
@@ -99,13 +101,13 @@ TEST(PredictChange, WhatIsNotMeasuredWidensTheInterval) {
   Step step;
   step.operation("aten::mm", "32", 1'000'000);
   const Baseline baseline{.step_ms = 1, .batch_size = 32};
-  const auto width = [&](const TimeAlone& times) {
-    const auto predicted = predicted_change(step, baseline, of(captured({{"aten::mm", "16"}}), 32), times);
+  const auto width = [&](StandaloneTimes times) {
+    const auto predicted = predicted_change(step, baseline, capture_of(captured({{"aten::mm", "16"}}), 32), times);
     EXPECT_TRUE(predicted);
     return std::pair(predicted->speed_up.high - predicted->speed_up.low, predicted->measured_share);
   };
-  const auto measured = width(alone({{"aten::mm32", 1000}, {"aten::mm16", 1000}}));
-  const auto assumed = width(alone({}));
+  const auto measured = width(standalone_times({{"aten::mm32", 1000}, {"aten::mm16", 1000}}));
+  const auto assumed = width(standalone_times({}));
   EXPECT_GT(assumed.first, 2 * measured.first);
   EXPECT_EQ(assumed.second, 0);
 }
@@ -114,8 +116,9 @@ TEST(PredictChange, WhatIsNotKnownOfTheStepIsNotKnownOfAChange) {
   Step step;
   step.operation("aten::mm", "32", 1'000'000).operation("aten::add", "32", 1'000'000);
   const auto speed_up = [&](double noise) {
-    const auto changed = of(captured({{"aten::mm", "32"}}), 32);
-    return predicted_change(step, {.step_ms = 2, .batch_size = 32, .noise = noise}, changed, alone({}))->speed_up;
+    const auto changed = capture_of(captured({{"aten::mm", "32"}}), 32);
+    return predicted_change(step, {.step_ms = 2, .batch_size = 32, .noise = noise}, changed, standalone_times({}))
+        ->speed_up;
   };
   EXPECT_DOUBLE_EQ(speed_up(0).value, 2);
   EXPECT_DOUBLE_EQ(speed_up(1).value, 2);
@@ -132,7 +135,8 @@ TEST(PredictChange, EachPartsPeakChangesAsItsCapturedPeakDoes) {
   const Baseline baseline{
       .step_ms = 1, .peak_bytes = 1800, .captured_peak_bytes = {{1400, 1500, 1000}}, .batch_size = 1};
   const auto peak = [&](std::array<std::uint64_t, protocol::kStepParts> changed) {
-    const auto predicted = predicted_change(step, baseline, of(step.captured, 1, changed), alone({}));
+    const auto predicted =
+        predicted_change(step, baseline, capture_of(step.captured, 1, changed), standalone_times({}));
     EXPECT_TRUE(predicted);
     return predicted->peak_bytes.value_or(0);
   };
@@ -153,7 +157,8 @@ TEST(PredictChange, WhatTheOptimizerFreesBeforeBackwardIsNotItsPeak) {
   step.graph.memory = {{1, 0, 500}, {2, 0, -100}, {3, 0, 200}, {3, 1, -700}, {4, 0, 50}};  // 1500, 1400, 1600, 900, 950
   const Baseline baseline{
       .step_ms = 1, .peak_bytes = 1600, .captured_peak_bytes = {{1500, 1600, 950}}, .batch_size = 1};
-  const auto predicted = predicted_change(step, baseline, of(step.captured, 1, {1000, 1100, 950}), alone({}));
+  const auto predicted =
+      predicted_change(step, baseline, capture_of(step.captured, 1, {1000, 1100, 950}), standalone_times({}));
   ASSERT_TRUE(predicted);
   EXPECT_EQ(predicted->peak_bytes, 1100U);
 }
@@ -161,7 +166,7 @@ TEST(PredictChange, WhatTheOptimizerFreesBeforeBackwardIsNotItsPeak) {
 TEST(PredictChange, AddsWhatOperationsAllocateForThemselves) {
   Step step;
   step.operation("aten::convolution", "a", 100).operation("aten::convolution", "a", 100, 0, StepPart::kBackward);
-  protocol::Captured one = of(step.captured, 1, {1400, 1500, 1000});
+  protocol::Captured one = capture_of(step.captured, 1, {1400, 1500, 1000});
   one.alive = {{StepPart::kForward, 0, 1000}, {StepPart::kBackward, 0, 900}};
   EXPECT_THAT(peaks_of(one, {}), ElementsAre(1400, 1500, 1000));
   const auto known = [](std::uint64_t bytes) { return [bytes](const std::string&) { return std::optional(bytes); }; };
@@ -173,7 +178,7 @@ TEST(PredictChange, AddsWhatOperationsAllocateForThemselves) {
 TEST(PredictChange, ACaptureWithoutOperationsCannotBePredicted) {
   Step step;
   step.operation("aten::mm", "a", 100);
-  EXPECT_FALSE(predicted_change(step, {.step_ms = 1, .batch_size = 1}, {}, alone({})));
+  EXPECT_FALSE(predicted_change(step, {.step_ms = 1, .batch_size = 1}, {}, standalone_times({})));
 }
 
 TEST(DescribeTrial, IsTheMedianOfThePairs) {

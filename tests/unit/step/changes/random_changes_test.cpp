@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../simulate/random_graph.h"
+#include "step/changes/apply_change.h"
 #include "step/changes/change_file.h"
 #include "step/changes/change_table.h"
 #include "step/changes/predict_on_graph.h"

@@ -8,11 +8,11 @@
 namespace ridgeline::worker {
 namespace {
 
-const Places kPlaces = {{"/tmp/own", "/dev/shm", "/home/me/.cache"}, {"/dev/shm/data"}};
+const WritablePaths kWritable = {{"/tmp/own", "/dev/shm", "/home/me/.cache"}, {"/dev/shm/data"}};
 
 Verdict of(Change change, const std::string& path, Found found, int flags = 0) {
   const std::vector<Attempt> attempts = {{change, flags, {path, found, true}}};
-  return judge(attempts, kPlaces);
+  return judge(attempts, kWritable);
 }
 
 Verdict opening(const std::string& path, Found found, int flags) { return of(Change::kOpen, path, found, flags); }
@@ -56,7 +56,7 @@ TEST(WriteRules, LeaveToTheKernelWhatFailsOrChangesNothing) {
   EXPECT_EQ(opening("/home/me/a", Found::kFile, O_WRONLY | O_CREAT | O_EXCL), Verdict::kAllow);
   EXPECT_EQ(opening("/home/me/a", Found::kFile, O_RDONLY | O_CREAT), Verdict::kAllow);
   const std::vector<Attempt> forbidden = {{Change::kOpen, O_WRONLY, {"/etc/passwd", Found::kFile, false}}};
-  EXPECT_EQ(judge(forbidden, kPlaces), Verdict::kAllow) << "the user may not write there";
+  EXPECT_EQ(judge(forbidden, kWritable), Verdict::kAllow) << "the user may not write there";
 }
 
 TEST(WriteRules, RefuseWhatReadersAskFor) {
@@ -69,7 +69,7 @@ TEST(WriteRules, JudgeBothPathsOfACall) {
   const auto moved = [](const std::string& from, Found found, const std::string& to) {
     const std::vector<Attempt> attempts = {{Change::kRemove, 0, {from, found, true}},
                                            {Change::kReplace, 0, {to, Found::kFile, true}}};
-    return judge(attempts, kPlaces);
+    return judge(attempts, kWritable);
   };
   EXPECT_EQ(moved("/tmp/own/a", Found::kFile, "/tmp/own/b"), Verdict::kAllow);
   EXPECT_EQ(moved("/tmp/own/a", Found::kFile, "/home/me/b"), Verdict::kEnd);
@@ -77,7 +77,7 @@ TEST(WriteRules, JudgeBothPathsOfACall) {
   EXPECT_EQ(moved("/tmp/own/a", Found::kNothing, "/home/me/b"), Verdict::kAllow) << "it fails";
   const std::vector<Attempt> linked = {{Change::kLinked, 0, {"/home/me/a", Found::kFile, true}},
                                        {Change::kMake, 0, {"/tmp/own/b", Found::kNothing, true}}};
-  EXPECT_EQ(judge(linked, kPlaces), Verdict::kRefuse) << "it could be written by that name";
+  EXPECT_EQ(judge(linked, kWritable), Verdict::kRefuse) << "it could be written by that name";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "worker/guard/guarded_places.h"
+#include "worker/guard/writable_paths.h"
 
 #include <array>
 #include <cstdlib>
@@ -51,7 +51,7 @@ bool contains(const std::string& folder, const std::string& path) {
 
 }  // namespace
 
-Places places_with(const std::string& temporary) {
+WritablePaths writable_paths(const std::string& temporary) {
   const std::string home = real_folder(variable("HOME"));
   std::error_code problem;
   const std::string here = fs::current_path(problem).string();
@@ -61,19 +61,19 @@ Places places_with(const std::string& temporary) {
     caches.emplace_back(variable(name));
   }
 
-  Places places;
-  places.folders = {real_folder(temporary), real_folder(kSharedMemory), "/proc"};
+  WritablePaths writable;
+  writable.folders = {real_folder(temporary), real_folder(kSharedMemory), "/proc"};
   for (const fs::path& one : caches) {
     const std::string real = real_folder(one);
     if (!real.empty() && !contains(real, home) && !contains(real, here)) {
-      places.folders.push_back(real);
+      writable.folders.push_back(real);
     }
   }
-  std::erase(places.folders, "");
+  std::erase(writable.folders, "");
   for (fs::directory_iterator entry(kSharedMemory, problem), end; !problem && entry != end; entry.increment(problem)) {
-    places.kept.insert(entry->path().string());
+    writable.kept.insert(entry->path().string());
   }
-  return places;
+  return writable;
 }
 
 }  // namespace ridgeline::worker

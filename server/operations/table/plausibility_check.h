@@ -15,7 +15,7 @@ const Device* gpu_sheet(const std::string& name);
 
 /// Finds mistakes in units: times in milliseconds that are read as microseconds are shorter than the device allows.
 /// Give check() every row first, then call check_all().
-class PossibleTimes {
+class PlausibilityCheck {
  public:
   /// An error where no run of the operation on the device takes so little.
   base::Result<void> check(const ListedTime& row);
@@ -23,7 +23,7 @@ class PossibleTimes {
   base::Result<void> check_all() const;
 
  private:
-  std::vector<double> times_of_least_;
+  std::vector<double> ratios_to_least_;
 };
 
 }  // namespace ridgeline::operations

@@ -20,7 +20,7 @@ namespace ridgeline::app {
 
 struct WhatIfBase;
 
-struct MadeProfile {
+struct ProfileWithSources {
   analysis::Profile profile;   ///< with its models fitted
   std::int64_t created_s = 0;  ///< seconds since 1970
   /// The files that own lines, as they were when they ran. Of a file that changed meanwhile there is none.
@@ -37,7 +37,7 @@ struct MadeProfile {
   std::shared_ptr<const WhatIfBase> what_if{};
 };
 
-using ProfileOutcome = base::Result<MadeProfile, RunFailure>;
+using ProfileOutcome = base::Result<ProfileWithSources, RunFailure>;
 
 /// A profile that was just made, with the texts of its lines and, where it is kept, its id.
 struct ProfiledEntry {
@@ -52,10 +52,10 @@ struct ProfiledEntry {
 ProfiledEntry keep_with_texts(ProfileRun run, const ProfileRequest& request, const Target& target);
 
 /// The same for an editor: it has an id also where it is not kept. Without `what_if`. Reads files.
-MadeProfile made_profile(ProfiledEntry profiled);
+ProfileWithSources profile_with_sources(ProfiledEntry profiled);
 
 /// The stored profile that is up to date, if there is one, with the files' texts. Starts nothing; for a thread that may
 /// wait.
-std::optional<MadeProfile> load_profile(const ProfileRequest& request, const Target& target);
+std::optional<ProfileWithSources> load_profile(const ProfileRequest& request, const Target& target);
 
 }  // namespace ridgeline::app

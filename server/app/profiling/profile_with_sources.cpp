@@ -1,4 +1,4 @@
-#include "app/profiling/made_profile.h"
+#include "app/profiling/profile_with_sources.h"
 
 #include <algorithm>
 #include <chrono>
@@ -16,7 +16,7 @@ namespace ridgeline::app {
 
 namespace {
 
-std::optional<source::Span> batch_size_literal_of(const MadeProfile& made) {
+std::optional<source::Span> batch_size_literal_of(const ProfileWithSources& made) {
   const auto entry = std::ranges::find(made.sources, made.profile.entry_path, &protocol::SourceText::path);
   const auto tree = entry == made.sources.end() ? std::nullopt : source::SourceTree::parse(entry->text);
   const auto entry_point = tree.has_value() ? source::find_entry_point(*tree) : std::nullopt;
@@ -54,9 +54,9 @@ ProfiledEntry keep_with_texts(ProfileRun run, const ProfileRequest& request, con
   return profiled;
 }
 
-MadeProfile made_profile(ProfiledEntry profiled) {
+ProfileWithSources profile_with_sources(ProfiledEntry profiled) {
   analysis::Profile& profile = profiled.run.profile;
-  MadeProfile made;
+  ProfileWithSources made;
   made.created_s = profiled.created_s;
   made.sources = std::move(profiled.sources.texts);
   made.changed = std::move(profiled.sources.changed);
@@ -72,14 +72,15 @@ MadeProfile made_profile(ProfiledEntry profiled) {
   return made;
 }
 
-std::optional<MadeProfile> load_profile(const ProfileRequest& request, const Target& target) {
+std::optional<ProfileWithSources> load_profile(const ProfileRequest& request, const Target& target) {
   ProfileLookup lookup = find_kept_profile(request, target);
   if (!lookup.found.has_value()) {
     return std::nullopt;
   }
   StoredProfile& stored = *lookup.found;
   analysis::Outlook outlook = analysis::outlook_of(stored.profile);
-  MadeProfile made{std::move(stored.profile), stored.created_s, {}, {}, std::move(lookup.warning), std::move(outlook)};
+  ProfileWithSources made{std::move(stored.profile), stored.created_s,  {}, {},
+                          std::move(lookup.warning), std::move(outlook)};
   for (const std::string& path : own_files(made.profile)) {
     if (auto text = text_of(path)) {
       made.sources.push_back({path, std::move(*text)});

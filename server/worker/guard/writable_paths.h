@@ -9,6 +9,6 @@ namespace ridgeline::worker {
 
 /// `temporary`, shared memory but what is in it now, /proc, and the user's caches, as the environment names them.
 /// A cache that contains the home folder or the working folder is none.
-Places places_with(const std::string& temporary);
+WritablePaths writable_paths(const std::string& temporary);
 
 }  // namespace ridgeline::worker

@@ -1,4 +1,4 @@
-"""The warm parent: holds torch and the agent imported, and forks a child for every run.
+"""The fork server: holds torch and the agent imported, and forks a child for every run.
 
 It never runs an op and never touches CUDA, so that its children start with working thread pools. It owns no results:
 each child speaks to the daemon on a channel of its own.

@@ -5,7 +5,7 @@
  * labels icons of `$(name)`; controls and marks that reorder text could make either read other than it is. As the
  * daemon does it: protocol/shown_text.h.
  */
-export function inert(text: string, most = 1024): string {
+export function sanitizeText(text: string, most = 1024): string {
   const shown = text
     .replace(/[\x00-\x08\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, '\ufffd')
     .replaceAll('](', '] (')

@@ -1,4 +1,4 @@
-#include "source/training_mark.h"
+#include "source/training_start.h"
 
 #include <algorithm>
 #include <array>
@@ -38,7 +38,7 @@ bool runs_something(Node statement) {
 
 }  // namespace
 
-std::optional<Span> find_training(const SourceTree& tree) {
+std::optional<Span> find_training_start(const SourceTree& tree) {
   const SourceTree::Content& content = tree.content();
   bool has_library = false;
   std::optional<Span> first;

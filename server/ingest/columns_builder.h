@@ -1,4 +1,4 @@
-// A recording that grows: strings, code objects, module instances and stacks, each kept once.
+// Builds the columns of a recording: strings, code objects, module instances and stacks, each kept once.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace ridgeline::ingest {
 
-class RecordingParts {
+class ColumnsBuilder {
  public:
   recording::Columns columns;
 
-  RecordingParts();
+  ColumnsBuilder();
 
   std::uint32_t text(std::string_view text);
   std::uint32_t code(std::string_view file, std::string_view function);
   std::uint32_t instance(std::string_view type, std::string_view name);
   /// The stack with one more frame.
-  std::uint32_t child(std::uint32_t parent, std::uint32_t code, std::uint32_t line, std::uint32_t instance);
+  std::uint32_t push_frame(std::uint32_t parent, std::uint32_t code, std::uint32_t line, std::uint32_t instance);
 
  private:
   struct Frame {

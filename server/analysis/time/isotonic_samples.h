@@ -1,4 +1,4 @@
-// Samples of the iteration time as far as they can be believed: a step does not get faster as its batch grows.
+// Samples of the iteration time after isotonic regression: a step does not get faster as its batch grows.
 #pragma once
 
 #include <span>
@@ -13,9 +13,10 @@ namespace ridgeline::analysis {
 /// adjacent violators), so that a noisy sample beside a good one gets the good one's time. Its interval then reaches to
 /// what was measured. Times keep falling only between samples that are each known within 10 % and differ by more than
 /// their 95 % intervals and 1.5 %. `samples` by batch size, with positive times. Pure.
-std::vector<TimeSample> credible_samples(std::span<const TimeSample> samples);
+std::vector<TimeSample> isotonic_samples(std::span<const TimeSample> samples);
 
-/// Whether a sample was moved by so much that the measurement has to have been disturbed: a fifth of its time or more.
-bool was_disturbed(const TimeSample& measured, const TimeSample& credible);
+/// Whether the regression moved a sample by so much that the measurement has to have been disturbed: a fifth of its
+/// time or more.
+bool was_disturbed(const TimeSample& measured, const TimeSample& isotonic);
 
 }  // namespace ridgeline::analysis

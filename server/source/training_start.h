@@ -13,6 +13,6 @@ namespace ridgeline::source {
 /// the file does not import torch, or a library that trains with it, at the top.
 ///
 /// Pure. Looks at the statements at the top only; the text is searched once.
-std::optional<Span> find_training(const SourceTree& tree);
+std::optional<Span> find_training_start(const SourceTree& tree);
 
 }  // namespace ridgeline::source

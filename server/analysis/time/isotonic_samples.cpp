@@ -1,4 +1,4 @@
-#include "analysis/time/credible.h"
+#include "analysis/time/isotonic_samples.h"
 
 #include <algorithm>
 #include <cmath>
@@ -25,7 +25,7 @@ struct Pool {
   double sd() const { return 1 / std::sqrt(weight); }
 };
 
-Pool joined(const Pool& a, const Pool& b) {
+Pool pooled(const Pool& a, const Pool& b) {
   const double weight = a.weight + b.weight;
   return {(a.ms * a.weight + b.ms * b.weight) / weight, weight, a.count + b.count};
 }
@@ -38,20 +38,20 @@ bool is_known_fall(const Pool& before, const Pool& after) {
 
 }  // namespace
 
-std::vector<TimeSample> credible_samples(std::span<const TimeSample> samples) {
+std::vector<TimeSample> isotonic_samples(std::span<const TimeSample> samples) {
   const Noise noise(samples);
   std::vector<Pool> pools;
   for (const TimeSample& sample : samples) {
     const double sd = std::max(kLeastSd, noise.of(sample)) * sample.ms.value;
     Pool pool{sample.ms.value, 1 / (sd * sd)};
     while (!pools.empty() && pools.back().ms > pool.ms && !is_known_fall(pools.back(), pool)) {
-      pool = joined(pools.back(), pool);
+      pool = pooled(pools.back(), pool);
       pools.pop_back();
     }
     pools.push_back(pool);
   }
-  std::vector<TimeSample> credible(samples.begin(), samples.end());
-  auto sample = credible.begin();
+  std::vector<TimeSample> isotonic(samples.begin(), samples.end());
+  auto sample = isotonic.begin();
   for (const Pool& pool : pools) {
     for (std::size_t i = 0; i < pool.count; ++i, ++sample) {
       if (pool.count > 1) {
@@ -59,11 +59,11 @@ std::vector<TimeSample> credible_samples(std::span<const TimeSample> samples) {
       }
     }
   }
-  return credible;
+  return isotonic;
 }
 
-bool was_disturbed(const TimeSample& measured, const TimeSample& credible) {
-  return std::abs(credible.ms.value - measured.ms.value) > kMoved * measured.ms.value;
+bool was_disturbed(const TimeSample& measured, const TimeSample& isotonic) {
+  return std::abs(isotonic.ms.value - measured.ms.value) > kMoved * measured.ms.value;
 }
 
 }  // namespace ridgeline::analysis

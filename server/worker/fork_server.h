@@ -1,4 +1,4 @@
-// The warm parent: the user's interpreter with torch and the agent loaded, which forks a process for every run.
+// The fork server: the user's interpreter with torch and the agent loaded, which forks a process for every run.
 #pragma once
 
 #include <sys/types.h>
@@ -26,52 +26,52 @@ struct WorkerOptions {
   std::string cache;        ///< cache_folder()
 };
 
-/// The worker is warm: torch and the agent are loaded.
-struct Warm {};
+/// The fork server can fork: torch and the agent are loaded.
+struct ForkServerReady {};
 
-/// The parent has ended, or is of no use. The last event.
-struct ParentEnded {
+/// The fork server has ended, or is of no use. The last event.
+struct ForkServerEnded {
   protocol::Failure failure;  ///< without a stage when it ended in the middle of whatever went on
-  bool was_warm = false;      ///< the process ended by itself, or something else ended it, after it was warm
+  bool was_ready = false;     ///< the process ended by itself, or something else ended it, after it was ready
 };
 
-/// In their order: the environment once Python has reported it, Warm, then what it reports of the runs.
-using ParentEvent = std::variant<protocol::Progress, protocol::WorkerEnvironment, Warm, protocol::Started,
-                                 protocol::Exited, ParentEnded>;
+/// In their order: the environment once Python has reported it, ForkServerReady, then what it reports of the runs.
+using ForkServerEvent = std::variant<protocol::Progress, protocol::WorkerEnvironment, ForkServerReady,
+                                     protocol::Started, protocol::Exited, ForkServerEnded>;
 
-class ParentListener {
+class ForkServerListener {
  public:
-  virtual ~ParentListener() = default;
-  /// May destroy the parent, unless the event is Progress or the environment.
-  virtual void on_parent_event(const ParentEvent& event) = 0;
+  virtual ~ForkServerListener() = default;
+  /// May destroy the fork server, unless the event is Progress or the environment.
+  virtual void on_fork_server_event(const ForkServerEvent& event) = 0;
 };
 
-/// One interpreter from its start to its end; another one is another WarmParent. Lives on the loop; no call blocks.
+/// One interpreter from its start to its end; another one is another ForkServer. Lives on the loop; no call blocks.
 /// Destroying it kills the process.
-class WarmParent {
+class ForkServer final : private AgentBuildListener {
  public:
   /// Starts the interpreter, which then imports torch; the agent is built first if the cache has none. The
-  /// listener, which outlives the parent, gets the events, none of them from within this call.
-  static base::Result<std::unique_ptr<WarmParent>, protocol::Failure> start(boost::asio::io_context& loop,
+  /// listener, which outlives the fork server, gets the events, none of them from within this call.
+  static base::Result<std::unique_ptr<ForkServer>, protocol::Failure> start(boost::asio::io_context& loop,
                                                                             Reaper& reaper,
                                                                             const WorkerOptions& options,
-                                                                            ParentListener& listener);
-  ~WarmParent();
-  WarmParent(const WarmParent&) = delete;
-  WarmParent& operator=(const WarmParent&) = delete;
+                                                                            ForkServerListener& listener);
+  ~ForkServer() override;
+  ForkServer(const ForkServer&) = delete;
+  ForkServer& operator=(const ForkServer&) = delete;
 
   /// Asks it to fork a process for run number `run`, with these descriptors as its channel and its output. Started
-  /// follows, then Exited. False when the interpreter is gone. Call only when it is warm.
+  /// follows, then Exited. False when the interpreter is gone. Call only when it is ready.
   bool fork(int run, protocol::RunSpec spec, const Descriptor& channel, const Descriptor& output);
-  /// The run was abandoned before its process was seen to end: the parent owes an answer until it reports Exited.
-  void give_up(int run) { unanswered_run_ = run; }
-  /// Whether the end of an abandoned run has not been reported yet: the parent may itself hang.
-  bool owes_answer() const { return unanswered_run_.has_value(); }
+  /// The run was abandoned before its process was seen to end: Exited is still to come.
+  void abandon(int run) { abandoned_run_ = run; }
+  /// Whether the end of an abandoned run has not been reported yet: the fork server may itself hang.
+  bool has_abandoned_run() const { return abandoned_run_.has_value(); }
   /// Lets it end by itself, and first whatever the runs left behind. Waits for that; at most 12 s.
   void close();
 
   pid_t process() const { return process_; }
-  bool is_warm() const { return std::holds_alternative<Warm>(state_); }
+  bool is_ready() const { return std::holds_alternative<ForkServerReady>(state_); }
   bool is_building() const { return std::holds_alternative<Building>(state_); }
   /// Nothing until Python has reported it. Without torch, only its Python is known.
   const std::optional<protocol::WorkerEnvironment>& environment() const { return environment_; }
@@ -81,8 +81,8 @@ class WarmParent {
   struct Building {};  ///< the agent
   struct Loading {};   ///< the agent
 
-  WarmParent(boost::asio::io_context& loop, Reaper& reaper, WorkerOptions options, std::string sources,
-             ParentListener& listener);
+  ForkServer(boost::asio::io_context& loop, Reaper& reaper, WorkerOptions options, std::string sources,
+             ForkServerListener& listener);
   base::Result<void, protocol::Failure> spawn_interpreter();
   void read();
   void read_rest();
@@ -93,24 +93,26 @@ class WarmParent {
   void on_unusable(const protocol::Unusable& unusable);
   void on_agent_refused(const protocol::AgentRefused& refused);
   void build_agent();
+  void on_build_progress(double fraction) override;
+  void on_build_end(const std::optional<protocol::Failure>& failure) override;
   void load_agent();
   void on_process_ended(int status);
-  void emit(const ParentEvent& event) const;
+  void emit(const ForkServerEvent& event) const;
   void end(protocol::FailureKind kind, const std::string& stage, const std::string& message) const;
 
   boost::asio::io_context& loop_;
   Reaper& reaper_;
   WorkerOptions options_;
   std::string sources_;  ///< of the runner and the agent, unpacked
-  ParentListener& listener_;
-  std::variant<Starting, Building, Loading, Warm> state_;
+  ForkServerListener& listener_;
+  std::variant<Starting, Building, Loading, ForkServerReady> state_;
   AgentBuilder builder_;
   pid_t process_ = 0;
   std::optional<protocol::WorkerEnvironment> environment_;
   std::unique_ptr<boost::asio::local::stream_protocol::socket> control_;
   protocol::FrameDecoder frames_;
   std::shared_ptr<OutputCapture> output_;
-  std::optional<int> unanswered_run_;
+  std::optional<int> abandoned_run_;
   bool is_sending_ = false;  ///< the rest of a long message
   base::Lifetime lifetime_;
 };

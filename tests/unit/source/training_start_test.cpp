@@ -1,4 +1,4 @@
-#include "source/training_mark.h"
+#include "source/training_start.h"
 
 #include <gtest/gtest.h>
 
@@ -12,12 +12,12 @@ namespace {
 /// The first line of the statement; empty: there is none.
 std::string marked_line(const std::string& text) {
   const SourceTree tree = parsed(text);
-  const auto span = find_training(tree);
+  const auto span = find_training_start(tree);
   const std::string statement(span.has_value() ? slice(tree.text(), *span) : "");
   return statement.substr(0, statement.find('\n'));
 }
 
-TEST(FindTraining, IsTheGuardElseTheFirstThatRuns) {
+TEST(FindTrainingStart, IsTheGuardElseTheFirstThatRuns) {
   EXPECT_EQ(marked_line("import torch\nmain = 1\nif __name__ == '__main__':\n  train()\n"),
             "if __name__ == '__main__':");
   EXPECT_EQ(marked_line("from torch import nn\ndef main():\n  loss.backward()\nmain()\n"), "main()");
@@ -25,7 +25,7 @@ TEST(FindTraining, IsTheGuardElseTheFirstThatRuns) {
   EXPECT_EQ(marked_line("from transformers import Trainer\ntrainer.train()\n"), "trainer.train()");
 }
 
-TEST(FindTraining, NeedsALibraryAndSomethingThatTrains) {
+TEST(FindTrainingStart, NeedsALibraryAndSomethingThatTrains) {
   EXPECT_EQ(marked_line("import torchvision\nif __name__ == '__main__':\n  train()\n"), "");
   EXPECT_EQ(marked_line("import torch\nprint(torch.__version__)\n"), "");
   EXPECT_EQ(marked_line("import torch\ndef main():\n  loss.backward()\n"), "");

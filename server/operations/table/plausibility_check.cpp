@@ -1,4 +1,4 @@
-#include "operations/table/possible_time.h"
+#include "operations/table/plausibility_check.h"
 
 #include <fmt/format.h>
 
@@ -41,7 +41,7 @@ const Device* gpu_sheet(const std::string& name) {
   return found->second ? &*found->second : nullptr;
 }
 
-base::Result<void> PossibleTimes::check(const ListedTime& row) {
+base::Result<void> PlausibilityCheck::check(const ListedTime& row) {
   const Device* device = gpu_sheet(row.conditions.device);
   const auto least = device == nullptr ? std::nullopt : least_ns(*device, row.time.key);
   if (!least) {
@@ -53,15 +53,15 @@ base::Result<void> PossibleTimes::check(const ListedTime& row) {
                     "type right?",
                     row.time.ns / 1e3, device->name, *least / 1e3));
   }
-  times_of_least_.push_back(row.time.ns / std::max(*least, kOverheadNs));
+  ratios_to_least_.push_back(row.time.ns / std::max(*least, kOverheadNs));
   return {};
 }
 
-base::Result<void> PossibleTimes::check_all() const {
-  if (times_of_least_.size() < kFewRows) {
+base::Result<void> PlausibilityCheck::check_all() const {
+  if (ratios_to_least_.size() < kFewRows) {
     return {};
   }
-  const double typical = analysis::median(times_of_least_);
+  const double typical = analysis::median(ratios_to_least_);
   if (typical <= kMostOfLeast) {
     return {};
   }

@@ -1,4 +1,4 @@
-#include "worker/warm_parent.h"
+#include "worker/fork_server.h"
 
 #include <signal.h>
 
@@ -29,16 +29,16 @@ constexpr int kControl = 3;
 
 }  // namespace
 
-WarmParent::WarmParent(asio::io_context& loop, Reaper& reaper, WorkerOptions options, std::string sources,
-                       ParentListener& listener)
+ForkServer::ForkServer(asio::io_context& loop, Reaper& reaper, WorkerOptions options, std::string sources,
+                       ForkServerListener& listener)
     : loop_(loop),
       reaper_(reaper),
       options_(std::move(options)),
       sources_(std::move(sources)),
       listener_(listener),
-      builder_(reaper) {}
+      builder_(reaper, *this) {}
 
-WarmParent::~WarmParent() {
+ForkServer::~ForkServer() {
   builder_.cancel();
   if (output_) {
     output_->close();
@@ -49,23 +49,23 @@ WarmParent::~WarmParent() {
   }
 }
 
-base::Result<std::unique_ptr<WarmParent>, protocol::Failure> WarmParent::start(asio::io_context& loop, Reaper& reaper,
+base::Result<std::unique_ptr<ForkServer>, protocol::Failure> ForkServer::start(asio::io_context& loop, Reaper& reaper,
                                                                                const WorkerOptions& options,
-                                                                               ParentListener& listener) {
+                                                                               ForkServerListener& listener) {
   base::Result<std::string> sources = unpack_sources(options.cache);
   if (!sources) {
     return protocol::failure_of(
         FailureKind::kCache, "start",
         sources.error().message() + ". Make room there, or set RIDGELINE_CACHE to a folder on another disk.");
   }
-  std::unique_ptr<WarmParent> parent(new WarmParent(loop, reaper, options, std::move(*sources), listener));
-  if (const auto started = parent->spawn_interpreter(); !started) {
+  std::unique_ptr<ForkServer> server(new ForkServer(loop, reaper, options, std::move(*sources), listener));
+  if (const auto started = server->spawn_interpreter(); !started) {
     return started.error();
   }
-  return parent;
+  return server;
 }
 
-base::Result<void, protocol::Failure> WarmParent::spawn_interpreter() {
+base::Result<void, protocol::Failure> ForkServer::spawn_interpreter() {
   auto [ours, theirs] = socket_pair();
   auto [output_read, output_write] = pipe_pair();
   if (ours.get() < 0 || output_read.get() < 0) {
@@ -92,7 +92,7 @@ base::Result<void, protocol::Failure> WarmParent::spawn_interpreter() {
   return {};
 }
 
-bool WarmParent::fork(int run, protocol::RunSpec spec, const Descriptor& channel, const Descriptor& output) {
+bool ForkServer::fork(int run, protocol::RunSpec spec, const Descriptor& channel, const Descriptor& output) {
   spec.environment_roots = environment_->environment_roots;
   const std::string message = protocol::encode_message(protocol::run_message(run, spec));
   if (is_sending_) {
@@ -112,22 +112,22 @@ bool WarmParent::fork(int run, protocol::RunSpec spec, const Descriptor& channel
   return sent > 0;
 }
 
-void WarmParent::close() {
+void ForkServer::close() {
   control_.reset();
   signal_group(process_, SIGCONT);  // it may have been stopped
   ends_within(process_, kCloseGrace);
 }
 
-void WarmParent::emit(const ParentEvent& event) const {
-  listener_.on_parent_event(event);  // which may destroy us
+void ForkServer::emit(const ForkServerEvent& event) const {
+  listener_.on_fork_server_event(event);  // which may destroy us
 }
 
 /// The last thing that a member function does.
-void WarmParent::end(FailureKind kind, const std::string& stage, const std::string& message) const {
-  emit(ParentEnded{protocol::failure_of(kind, stage, message)});
+void ForkServer::end(FailureKind kind, const std::string& stage, const std::string& message) const {
+  emit(ForkServerEnded{protocol::failure_of(kind, stage, message)});
 }
 
-void WarmParent::read() {
+void ForkServer::read() {
   const auto buffer = std::make_shared<std::array<char, 16384>>();
   const auto on_read = [this, buffer, alive = lifetime_.watch()](const auto& error, std::size_t count) {
     if (error) {
@@ -142,7 +142,7 @@ void WarmParent::read() {
 }
 
 /// What the process wrote before it ended, and nobody has read yet.
-void WarmParent::read_rest() {
+void ForkServer::read_rest() {
   std::array<char, 16384> buffer{};
   boost::system::error_code error;
   control_->non_blocking(true, error);
@@ -155,7 +155,7 @@ void WarmParent::read_rest() {
   }
 }
 
-void WarmParent::handle_bytes(std::string_view bytes) {
+void ForkServer::handle_bytes(std::string_view bytes) {
   frames_.feed(bytes);
   const auto alive = lifetime_.watch();
   while (auto next = frames_.next()) {
@@ -178,7 +178,7 @@ void WarmParent::handle_bytes(std::string_view bytes) {
 }
 
 /// Whether the interpreter may send this now.
-bool WarmParent::is_expected(const protocol::WorkerMessage& message) const {
+bool ForkServer::is_expected(const protocol::WorkerMessage& message) const {
   if (std::holds_alternative<protocol::Ready>(message) || std::holds_alternative<protocol::Unusable>(message)) {
     return std::holds_alternative<Starting>(state_);
   }
@@ -186,31 +186,31 @@ bool WarmParent::is_expected(const protocol::WorkerMessage& message) const {
       std::holds_alternative<protocol::AgentRefused>(message)) {
     return std::holds_alternative<Loading>(state_);
   }
-  return is_warm() &&
+  return is_ready() &&
          (std::holds_alternative<protocol::Started>(message) || std::holds_alternative<protocol::Exited>(message));
 }
 
-void WarmParent::handle_message(const protocol::WorkerMessage& message) {
+void ForkServer::handle_message(const protocol::WorkerMessage& message) {
   if (const auto* ready = std::get_if<protocol::Ready>(&message)) {
     on_ready(*ready);
   } else if (const auto* unusable = std::get_if<protocol::Unusable>(&message)) {
     on_unusable(*unusable);
   } else if (std::holds_alternative<protocol::AgentLoaded>(message)) {
-    state_ = Warm{};
-    emit(Warm{});
+    state_ = ForkServerReady{};
+    emit(ForkServerReady{});
   } else if (const auto* refused = std::get_if<protocol::AgentRefused>(&message)) {
     on_agent_refused(*refused);
   } else if (const auto* started = std::get_if<protocol::Started>(&message)) {
     emit(*started);
   } else if (const auto* exited = std::get_if<protocol::Exited>(&message)) {
-    if (unanswered_run_ == exited->run) {
-      unanswered_run_.reset();
+    if (abandoned_run_ == exited->run) {
+      abandoned_run_.reset();
     }
     emit(*exited);
   }
 }
 
-void WarmParent::on_ready(const protocol::Ready& ready) {
+void ForkServer::on_ready(const protocol::Ready& ready) {
   environment_ = ready.environment;
   emit(*environment_);
   if (const std::optional<protocol::Failure> failure = unsupported(*environment_)) {
@@ -224,7 +224,7 @@ void WarmParent::on_ready(const protocol::Ready& ready) {
   }
 }
 
-void WarmParent::on_unusable(const protocol::Unusable& unusable) {
+void ForkServer::on_unusable(const protocol::Unusable& unusable) {
   environment_.emplace();
   environment_->python = unusable.python;
   environment_->executable = unusable.executable;
@@ -234,7 +234,7 @@ void WarmParent::on_unusable(const protocol::Unusable& unusable) {
           ". Install torch there, or name another interpreter with --python.");
 }
 
-void WarmParent::on_agent_refused(const protocol::AgentRefused& refused) {
+void ForkServer::on_agent_refused(const protocol::AgentRefused& refused) {
   // A broken agent must not stay in the cache.
   std::error_code problem;
   std::filesystem::remove(agent_path(options_.cache, *environment_), problem);
@@ -242,45 +242,46 @@ void WarmParent::on_agent_refused(const protocol::AgentRefused& refused) {
       "The agent could not be loaded. It will be rebuilt next time. Error: " + refused.message);
 }
 
-void WarmParent::build_agent() {
+void ForkServer::build_agent() {
   state_ = Building{};
-  const std::string message = "Building the agent for torch " + environment_->torch + ", once";
-  emit(protocol::Progress{"build", 0, message});
-  const auto built = lifetime_.guard([this](const std::optional<protocol::Failure>& failure) {
+  on_build_progress(0);
+  builder_.start(*environment_, sources_, options_.cache);
+}
+
+void ForkServer::on_build_progress(double fraction) {
+  emit(protocol::Progress{"build", fraction, "Building the agent for torch " + environment_->torch + ", once"});
+}
+
+void ForkServer::on_build_end(const std::optional<protocol::Failure>& failure) {
+  // Not from within the builder, which what follows may destroy.
+  asio::post(loop_, lifetime_.guard([this, failure] {
     if (failure.has_value()) {
       end(failure->kind, failure->stage, failure->message);
     } else {
       load_agent();
     }
-  });
-  builder_.start(*environment_, sources_, options_.cache,
-                 {[this, message](double fraction) {
-                    emit(protocol::Progress{"build", fraction, message});
-                  },
-                  [&loop = loop_, built](const std::optional<protocol::Failure>& failure) {
-                    asio::post(loop, [built, failure] { built(failure); });  // not from within the builder
-                  }});
+  }));
 }
 
-void WarmParent::load_agent() {
+void ForkServer::load_agent() {
   state_ = Loading{};
   emit(protocol::Progress{"start", 0, "Loading the agent"});
   const std::string message = protocol::load_agent_message(agent_path(options_.cache, *environment_));
   send_with_descriptors(control_->native_handle(), protocol::encode_message(message), {});
 }
 
-void WarmParent::on_process_ended(int status) {
+void ForkServer::on_process_ended(int status) {
   process_ = 0;
-  const bool was_warm = is_warm();
+  const bool was_ready = is_ready();
   const auto alive = lifetime_.watch();
   read_rest();
   if (alive.expired()) {
     return;  // its last message said why
   }
   const std::string output = output_->tail();
-  const std::string message = std::string(was_warm ? "The worker " : "The interpreter ") + describe_end(status) +
+  const std::string message = std::string(was_ready ? "The worker " : "The interpreter ") + describe_end(status) +
                               (output.empty() ? "." : ". Last output:\n" + output);
-  emit(ParentEnded{protocol::failure_of(FailureKind::kWorkerDied, "", message), was_warm});
+  emit(ForkServerEnded{protocol::failure_of(FailureKind::kWorkerDied, "", message), was_ready});
 }
 
 }  // namespace ridgeline::worker

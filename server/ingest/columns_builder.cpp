@@ -1,4 +1,4 @@
-#include "ingest/recording_parts.h"
+#include "ingest/columns_builder.h"
 
 namespace ridgeline::ingest {
 
@@ -13,13 +13,13 @@ std::uint32_t size_of(const Column& column) {
 
 }  // namespace
 
-std::size_t RecordingParts::FrameHash::operator()(const Frame& frame) const {
+std::size_t ColumnsBuilder::FrameHash::operator()(const Frame& frame) const {
   std::uint64_t hash = frame.parent_and_code * 0x9E3779B97F4A7C15ULL ^ frame.line_and_instance;
   hash = (hash ^ (hash >> 29U)) * 0xBF58476D1CE4E5B9ULL;
   return static_cast<std::size_t>(hash ^ (hash >> 32U));
 }
 
-RecordingParts::RecordingParts() {
+ColumnsBuilder::ColumnsBuilder() {
   text("");
   columns.node_parent = columns.node_code = columns.node_instruction = columns.node_line = columns.node_instance = {0};
   columns.cost.resize(recording::kCostCount);
@@ -27,7 +27,7 @@ RecordingParts::RecordingParts() {
   instance("", "");
 }
 
-std::uint32_t RecordingParts::text(std::string_view text) {
+std::uint32_t ColumnsBuilder::text(std::string_view text) {
   const auto [found, inserted] = texts_.try_emplace(std::string(text), size_of(columns.string_ends));
   if (inserted) {
     columns.string_bytes.insert(columns.string_bytes.end(), text.begin(), text.end());
@@ -36,7 +36,7 @@ std::uint32_t RecordingParts::text(std::string_view text) {
   return found->second;
 }
 
-std::uint32_t RecordingParts::code(std::string_view file, std::string_view function) {
+std::uint32_t ColumnsBuilder::code(std::string_view file, std::string_view function) {
   const std::uint32_t file_text = text(file);
   const std::uint32_t name_text = text(function);
   const auto [found, inserted] = codes_.try_emplace(pack(file_text, name_text), size_of(columns.code_file));
@@ -47,7 +47,7 @@ std::uint32_t RecordingParts::code(std::string_view file, std::string_view funct
   return found->second;
 }
 
-std::uint32_t RecordingParts::instance(std::string_view type, std::string_view name) {
+std::uint32_t ColumnsBuilder::instance(std::string_view type, std::string_view name) {
   columns.instance_type.push_back(text(type));
   columns.instance_name.push_back(text(name));
   columns.instance_file.push_back(0);
@@ -56,8 +56,8 @@ std::uint32_t RecordingParts::instance(std::string_view type, std::string_view n
   return size_of(columns.instance_type) - 1;
 }
 
-std::uint32_t RecordingParts::child(std::uint32_t parent, std::uint32_t code, std::uint32_t line,
-                                    std::uint32_t instance) {
+std::uint32_t ColumnsBuilder::push_frame(std::uint32_t parent, std::uint32_t code, std::uint32_t line,
+                                         std::uint32_t instance) {
   const auto [found, inserted] =
       nodes_.try_emplace({pack(parent, code), pack(line, instance)}, size_of(columns.node_parent));
   if (inserted) {
