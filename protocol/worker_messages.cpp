@@ -221,7 +221,7 @@ WorkerMessage message_from(const json& value) {
     return AgentRefused{value.at("message").get<std::string>()};
   }
   if (type == "started") {
-    return Started{member<int>(value, "id"), member<int>(value, "pid")};
+    return Started{member<int>(value, "id"), member<int>(value, "pid"), member<int>(value, "parent")};
   }
   if (type == "exited") {
     return Exited{member<int>(value, "id"), member<int>(value, "status"), value.value("tooMany", "")};

@@ -71,6 +71,7 @@ struct AgentRefused {
 struct Started {
   int run = 0;
   int pid = 0;
+  int parent = 0;  ///< the interpreter that was forked: not what the daemon started where that is a wrapper around it
 };
 struct Exited {
   int run = 0;

@@ -140,6 +140,7 @@ void from_json(const Json& json, CommandParams& params) {
   }
   params.uri = arguments[0].get<std::string>();
   params.argument = arguments.size() > 1 ? arguments[1] : Json();
+  params.options = arguments.size() > 2 ? arguments[2] : Json();
   params.work_done_token = json.value("workDoneToken", Json());
 }
 
@@ -154,6 +155,20 @@ Json progress_params(const CommandParams& params) {
 std::vector<std::string> texts_in(const CommandParams& params) {
   return params.argument.is_null() ? std::vector<std::string>()
                                    : protocol::value_as<std::vector<std::string>>(params.argument);
+}
+
+std::optional<std::int64_t> dataset_size_in(const CommandParams& params) {
+  if (params.options.is_null()) {
+    return std::nullopt;
+  }
+  if (!params.options.is_object()) {
+    throw protocol::InvalidValue("arguments: the third must be an object");
+  }
+  const auto size = optional_member<std::int64_t>(params.options, "datasetSize");
+  if (size.has_value() && *size <= 0) {
+    throw protocol::InvalidValue("datasetSize: must be more than 0");
+  }
+  return size;
 }
 
 analysis::Question question_in(const Json& json) {

@@ -78,6 +78,7 @@ struct TryParams : DocumentParams {
 struct CommandParams : DocumentParams {
   std::string command;
   protocol::Json argument;  ///< the second; null: there is none
+  protocol::Json options;   ///< the third; null: there is none
   protocol::Json work_done_token;
 };
 
@@ -85,6 +86,8 @@ struct CommandParams : DocumentParams {
 protocol::Json progress_params(const CommandParams& params);
 /// The second argument as a list of texts; empty where there is none. Throws InvalidValue.
 std::vector<std::string> texts_in(const CommandParams& params);
+/// `datasetSize` of the third argument: samples. Throws InvalidValue.
+std::optional<std::int64_t> dataset_size_in(const CommandParams& params);
 
 void from_json(const protocol::Json& json, DocumentParams& params);
 void from_json(const protocol::Json& json, RangeParams& params);

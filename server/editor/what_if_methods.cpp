@@ -74,8 +74,9 @@ base::Task<lsp::Outcome> compare_devices_command(Context context, CommandParams 
   if (!devices) {
     throw protocol::InvalidValue(devices.error().message());
   }
-  auto predicting = context.what_if.compare_devices(context.workspace, params.uri, {std::move(*devices)},
-                                                    progress_params(params), context.cancel);
+  auto predicting =
+      context.what_if.compare_devices(context.workspace, params.uri, {std::move(*devices), dataset_size_in(params)},
+                                      progress_params(params), context.cancel);
   const auto answer = co_await std::move(predicting);
   if (!answer) {
     co_return error_of(answer.error());

@@ -65,7 +65,7 @@ void Worker::on_fork_server_event(const ForkServerEvent& event) {
     on_fork_server_ended(*end);
   } else if (const auto* started = std::get_if<protocol::Started>(&event)) {
     if (run_ && run_->id() == started->run) {
-      run_->started(started->pid, fork_server_->process());
+      run_->started(started->pid, started->parent);
     } else {
       signal_group(started->pid, SIGKILL);  // of a run that was given up before it began
     }

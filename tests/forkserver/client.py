@@ -7,8 +7,7 @@ process group of this process, and torch is imported when it says `import torch`
 signals to this process are passed on to it; this process ends as it does.
 
 Whatever else may matter to it (other options, a terminal, another session or namespace, a preloaded library) is left to
-the interpreter itself: this process becomes $RIDGELINE_REAL_PYTHON. So it does where $RIDGELINE_FORK_SERVER is not set
-(server.py).
+the interpreter itself: this process becomes it. So it does where $RIDGELINE_FORK_SERVER is not set (server.py).
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ LIMITS = [name for name in dir(resource) if name.startswith("RLIMIT_")]
 
 def real() -> None:
     """Becomes the interpreter itself."""
-    interpreter = os.environ["RIDGELINE_REAL_PYTHON"]
+    interpreter = sys.executable
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as it was before Python began here
     if hasattr(signal, "SIGXFSZ"):
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import BINARY, PYTHON, ridgeline
+from conftest import BINARY, ridgeline
 
 NAMES = ["interpreter", "torch", "agent", "compiler", "processor", "gpu", "energy", "cache", "profiles"]
 
@@ -59,7 +59,7 @@ def test_all_is_well(agent: Path, tmp_path: Path) -> None:
     zone.mkdir(parents=True)
     for name, content in (("name", "package-0"), ("energy_uj", "7"), ("max_energy_range_uj", "262143328850")):
         (zone / name).write_text(content)
-    found = doctor(entry, "--python", PYTHON, expected=0, RIDGELINE_POWERCAP=str(zone.parent))
+    found = doctor(entry, "--python", sys.executable, expected=0, RIDGELINE_POWERCAP=str(zone.parent))
     assert found["energy"] == ("ok", "counted of package-0")
     assert sys.executable in found["interpreter"][1] and "(--python)" in found["interpreter"][1]
     assert platform.python_version() in found["interpreter"][1]
@@ -117,14 +117,14 @@ def test_python_without_torch(tmp_path: Path) -> None:
 
 
 def test_no_compiler_and_no_agent(tmp_path: Path, empty: Path) -> None:
-    found = doctor("--python", PYTHON, PATH=str(empty), CXX="", RIDGELINE_CACHE=str(tmp_path / "cache"))
+    found = doctor("--python", sys.executable, PATH=str(empty), CXX="", RIDGELINE_CACHE=str(tmp_path / "cache"))
     assert failures(found) == ["agent", "compiler"]
     assert "g++" in found["agent"][1] and "g++" in found["compiler"][1]
     assert found["torch"][0] == "ok"
 
 
 def test_no_compiler_is_a_note_while_the_agent_is_there(agent: Path, empty: Path) -> None:
-    found = doctor("--python", PYTHON, PATH=str(empty), CXX="", expected=0)
+    found = doctor("--python", sys.executable, PATH=str(empty), CXX="", expected=0)
     assert found["agent"][0] == "ok" and found["compiler"][0] == "note"
 
 
@@ -132,7 +132,7 @@ def test_a_compiler_that_does_not_run(tmp_path: Path) -> None:
     compiler = tmp_path / "compiler"
     compiler.write_text("#!/bin/sh\necho broken beyond repair >&2\nexit 1\n")
     compiler.chmod(0o755)
-    found = doctor("--python", PYTHON, CXX=str(compiler), RIDGELINE_CACHE=str(tmp_path / "cache"))
+    found = doctor("--python", sys.executable, CXX=str(compiler), RIDGELINE_CACHE=str(tmp_path / "cache"))
     assert failures(found) == ["agent", "compiler"]
     assert "broken beyond repair" in found["agent"][1] and "CXX" in found["agent"][1]
     assert f"{compiler} does not run" in found["compiler"][1]
@@ -152,7 +152,7 @@ def test_an_agent_that_cannot_be_loaded_is_refused_and_built_anew(agent: Path, t
     (tmp_path / "cache").chmod(0o700)
     damaged.write_bytes(b"no library")
     damaged.with_suffix(".sum").write_text(f"10 {content_hash(b'no library')}\n")
-    found = doctor("--python", PYTHON, RIDGELINE_CACHE=str(tmp_path / "cache"))
+    found = doctor("--python", sys.executable, RIDGELINE_CACHE=str(tmp_path / "cache"))
     assert failures(found) == ["agent"]
     assert "rebuilds the agent" in found["agent"][1]
     assert not damaged.exists()
@@ -167,7 +167,7 @@ def test_a_cache_that_cannot_be_used(broken: str, tmp_path: Path) -> None:
     else:
         cache.touch()
     where = cache / "below" if broken == "a file on its way" else cache
-    found = doctor("--python", PYTHON, RIDGELINE_CACHE=str(where))
+    found = doctor("--python", sys.executable, RIDGELINE_CACHE=str(where))
     assert failures(found) == ["cache"]
     assert "RIDGELINE_CACHE" in found["cache"][1] and str(where) in found["cache"][1]
     assert sys.executable in found["interpreter"][1]
@@ -184,7 +184,7 @@ def test_a_cache_that_cannot_be_written_to(agent: Path, tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
     done = subprocess.run(
-        [BINARY, "doctor", "--python", PYTHON],
+        [BINARY, "doctor", "--python", sys.executable],
         capture_output=True,
         text=True,
         env=environment,
@@ -201,7 +201,7 @@ def test_a_store_that_cannot_be_used(agent: Path, tmp_path: Path) -> None:
     (cache / "profiles.sqlite").mkdir(parents=True)
     cache.chmod(0o700)
     (cache / "agents").symlink_to(agent.parents[1])
-    found = doctor("--python", PYTHON, RIDGELINE_CACHE=str(cache))
+    found = doctor("--python", sys.executable, RIDGELINE_CACHE=str(cache))
     assert failures(found) == ["profiles"]
     assert "profiles.sqlite" in found["profiles"][1]
 

@@ -303,7 +303,7 @@ class Parent:
                 os._exit(status)
         for descriptor in descriptors:
             os.close(descriptor)
-        self.daemon.say({"type": "started", "id": run, "pid": process})
+        self.daemon.say({"type": "started", "id": run, "pid": process, "parent": os.getpid()})
         _, status = os.waitpid(process, 0)
         self.daemon.say({"type": "exited", "id": run, "status": status})
 

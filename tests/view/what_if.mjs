@@ -9,11 +9,11 @@ const section = (window) => window.view.locator('.what-if');
 test('devices are compared in a table', async (t) => {
   const window = await ownWindow(t);
   await window.profile();
-  window.ui.answers.push('a100=1.10 t4=0.35');
+  window.ui.answers.push('a100=1.10 t4=0.35', '50000');
   void window.command('ridgeline.showDevices');
   await until(async () => assert.equal(window.inFront, 'entry-devices.txt'));
   await until(async () => assert.match((await window.lineWith('A100'))?.text ?? '', /at least/));
-  assert.notEqual(await window.lineWith('COST OF A MILLION'), null);
+  assert.notEqual(await window.lineWith('COST OF AN EPOCH'), null);
 });
 
 test('what goes on is cancelled', async (t) => {
@@ -26,4 +26,17 @@ test('what goes on is cancelled', async (t) => {
   await section(window).getByRole('button', { name: 'Ask what changes would bring' }).click();
   await section(window).locator('.said.tried').first().waitFor();
   await section(window).getByRole('button', { name: 'Cancel' }).click();
+});
+
+test('the best combination within a limit of memory is searched', async (t) => {
+  const window = await ownProfile(t);
+  await section(window).getByRole('button', { name: 'Ask what changes would bring' }).click();
+  const search = section(window).getByRole('button', { name: 'Find the best combination' });
+  await search.waitFor();
+  const rows = await section(window).locator('.changes > li').count();
+  window.ui.answers.push('8');
+  await search.click();
+  await until(async () => assert.ok((await section(window).locator('.changes > li').count()) > rows));
+  assert.match(await section(window).locator('.changes').innerText(), / \+ |, /);
+  assert.equal(await section(window).locator('.notice.error').count(), 0);
 });

@@ -165,7 +165,14 @@ async function compareDevices(profiles: Profiles): Promise<void> {
     }));
   if (entry === undefined || typed === undefined) return;
   const devices = typed.split(/[\s,]+/).filter((word) => word !== '');
-  await vscode.commands.executeCommand('ridgeline.compareDevices', entry.toString(), devices);
+  const samples = await vscode.window.showInputBox({
+    title: 'Compare Devices',
+    prompt: 'Samples of an epoch, for the time and price of one. Empty: not known.',
+    validateInput: (text) => (/^\s*([1-9]\d*)?\s*$/.test(text) ? undefined : 'A number of samples, such as 50000'),
+  });
+  if (samples === undefined) return;
+  const datasetSize = samples.trim() === '' ? {} : { datasetSize: Number(samples) };
+  await vscode.commands.executeCommand('ridgeline.compareDevices', entry.toString(), devices, datasetSize);
 }
 
 async function toggle(setting: string, what: string): Promise<void> {

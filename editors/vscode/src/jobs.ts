@@ -35,6 +35,18 @@ export class Jobs implements vscode.Disposable {
     if (this.uri !== undefined) await vscode.commands.executeCommand('ridgeline.openJob', this.uri.toString());
   }
 
+  /** The text of `ridgeline job show --change`: what the changes that the user types would bring. */
+  async predictChanges(): Promise<void> {
+    const typed = await typedChanges('Predict Changes of the Job', 'bandwidth:2 bucket-size:50MiB');
+    if (this.uri === undefined || !typed?.length) return;
+    await vscode.commands.executeCommand('ridgeline.openJob', this.uri.toString(), typed);
+  }
+
+  /** The text of `ridgeline job optimize`. */
+  async optimize(): Promise<void> {
+    if (this.uri !== undefined) await vscode.commands.executeCommand('ridgeline.optimizeJob', this.uri.toString());
+  }
+
   close(): void {
     this.uri = undefined;
     this.change({ file: null, job: null, isReading: false, failure: null });
@@ -48,6 +60,12 @@ export class Jobs implements vscode.Disposable {
     this.state = state;
     this.emitter.fire();
   }
+}
+
+async function typedChanges(title: string, placeHolder: string): Promise<string[] | undefined> {
+  const prompt = 'Changes, which are predicted together.';
+  const typed = await vscode.window.showInputBox({ title, prompt, placeHolder });
+  return typed?.split(/\s+/).filter((word) => word !== '');
 }
 
 async function lastJob(): Promise<vscode.Uri | undefined> {

@@ -124,6 +124,7 @@ export type FromView =
   | { type: 'commit' }
   /** What would changes of the step bring? */
   | { type: 'askWhatIf' }
+  | { type: 'searchWhatIf' }
   /** Runs the changed step in turns with the unchanged one. */
   | { type: 'tryChange'; change: string[] }
   /** Runs all that were not tried, one after the other. */
@@ -134,6 +135,8 @@ export type FromView =
   | { type: 'cancelWhatIf' }
   /** The text of `ridgeline job show`. */
   | { type: 'openJobReport' }
+  | { type: 'predictJobChanges' }
+  | { type: 'optimizeJob' }
   | { type: 'closeJob' }
   /** Shows the batch size in the code again. */
   | { type: 'cancel' };

@@ -105,6 +105,8 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
         return this.batchSize.cancel();
       case 'askWhatIf':
         return void this.whatIf.ask();
+      case 'searchWhatIf':
+        return void this.whatIf.search();
       case 'tryChange':
         return void this.whatIf.try(message.change);
       case 'tryAllChanges':
@@ -115,6 +117,10 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
         return this.whatIf.cancel();
       case 'openJobReport':
         return void this.jobs.openReport();
+      case 'predictJobChanges':
+        return void this.jobs.predictChanges();
+      case 'optimizeJob':
+        return void this.jobs.optimize();
       case 'closeJob':
         return this.jobs.close();
     }

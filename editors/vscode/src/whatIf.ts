@@ -58,7 +58,19 @@ export class WhatIf implements vscode.Disposable {
       await this.tryAll(true);
   }
 
-  private predict(): Promise<boolean> {
+  /** Also predicts the best combination of changes, whose peak memory is within the limit that the user is asked for. */
+  async search(): Promise<void> {
+    const typed = await vscode.window.showInputBox({
+      title: 'Find the Best Combination of Changes',
+      prompt: 'Most peak memory in GiB. Empty: no limit.',
+      validateInput: (text) => (text.trim() === '' || Number(text) > 0 ? undefined : 'A number of GiB, such as 8'),
+    });
+    if (typed === undefined) return;
+    const limit = typed.trim() === '' ? {} : { memoryBytes: Math.round(Number(typed) * 2 ** 30) };
+    await this.predict({ search: true, ...limit });
+  }
+
+  private predict(options: { search?: boolean; memoryBytes?: number } = {}): Promise<boolean> {
     return this.run(null, async (textDocument, token) => {
       const entry = this.entry;
       const show = ({ changes }: { changes: ChangeAnswer[] }): void => {
@@ -68,7 +80,7 @@ export class WhatIf implements vscode.Disposable {
         this.emitter.fire();
       };
       try {
-        const answer = await this.daemon.requestInParts('ridgeline/whatIf', { textDocument }, show, token);
+        const answer = await this.daemon.requestInParts('ridgeline/whatIf', { textDocument, ...options }, show, token);
         return () => {
           this.answer = answer;
           this.profileId = this.profiles.summary?.profileId;

@@ -148,7 +148,7 @@ class _Parent:
         except OSError:
             pass  # the child did it first
         self._children[process] = run
-        self._channel.send({"type": "started", "id": run, "pid": process})
+        self._channel.send({"type": "started", "id": run, "pid": process, "parent": parent})
 
     def _become_child(self, spec: dict[str, Any], channel_end: int, output: int, parent: int) -> None:
         """Runs one profile and leaves the process. Nothing of the parent's loop survives here."""

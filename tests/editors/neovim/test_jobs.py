@@ -21,3 +21,5 @@ def test_a_file_that_is_named(editor: Editor, tmp_path: Path) -> None:
     other.write_text("no job")
     editor.neovim.command(f"Ridgeline job {other}")
     editor.said("other.txt: It is not the file of a job")
+    editor.neovim.command(f"Ridgeline job-optimize {other} accumulate:2")
+    editor.said("other.txt: It is not the file of a job")

@@ -50,6 +50,17 @@ def test_a_change_is_asked_about_and_tried(editor: Editor) -> None:
     assert editor.entry.read_text() == before and editor.neovim.buffers[1][:] == before.splitlines()
 
 
+def test_the_best_combination_is_searched(editor: Editor) -> None:
+    editor.profile()
+    open_list(editor)
+    editor.neovim.exec_lua("vim.ui.input = function(_, answer) answer(typed) end typed = 'much'")
+    editor.neovim.feedkeys("s")
+    editor.said("a limit is a number of GiB")
+    editor.neovim.exec_lua("typed = '8'")
+    editor.neovim.feedkeys("s")
+    editor.until(f"(function(shown) return shown:find(' + ', 1, true) or shown:find(', ', 1, true) end)({LINES})")
+
+
 def test_a_change_is_applied_as_one_undo_step_and_profiled(editor: Editor) -> None:
     editor.profile()
     open_list(editor)

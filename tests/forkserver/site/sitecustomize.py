@@ -132,9 +132,7 @@ def show_in_proc(arguments: list[str], environment: dict[str, str]) -> None:
     for start, end, texts, limit in shown:
         data = b"".join(os.fsencode(text) + b"\0" for text in texts)[: end - start]
         ctypes.memmove(start, data.ljust(end - start, b"\0"), end - start)
-        ctypes.CDLL(None).prctl(
-            35, *map(ctypes.c_ulong, (limit, start + len(data), 0, 0))
-        )  # PR_SET_MM, where allowed
+        ctypes.CDLL(None).prctl(35, *map(ctypes.c_ulong, (limit, start + len(data), 0, 0)))  # PR_SET_MM, where allowed
 
 
 def become(asked: dict, received: list[int], client: socket.socket) -> None:
@@ -239,6 +237,8 @@ def serve() -> None:
                 os.close(ready)
                 if not joined(asked, begin):
                     os._exit(127)
+                for other in (server, *(client for _, client in forked.values())):
+                    other.detach()  # become() closes it: its number will be another's
                 become(asked, received, client)
                 return
             os.close(begin)

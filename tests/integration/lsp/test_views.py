@@ -342,12 +342,12 @@ def test_devices_can_be_compared(profiled: Profiled) -> None:
     editor, document, _ = profiled
     uri = document["textDocument"]["uri"]
 
-    def compare(*devices: str) -> Any:
-        asked = {"command": "ridgeline.compareDevices", "arguments": [uri, [*devices]]}
+    def compare(*devices: str, **options: object) -> Any:
+        asked = {"command": "ridgeline.compareDevices", "arguments": [uri, [*devices], options]}
         return editor.call("workspace/executeCommand", asked)
 
-    def table_of(*devices: str) -> str:
-        return Path(compare(*devices)["result"]["uri"].removeprefix("file://")).read_text()
+    def table_of(*devices: str, **options: object) -> str:
+        return Path(compare(*devices, **options)["result"]["uri"].removeprefix("file://")).read_text()
 
     table = table_of("h100=4", "p4=0.01")
     assert "predicted for devices that it did not run on" in table
@@ -355,6 +355,8 @@ def test_devices_can_be_compared(profiled: Profiled) -> None:
     assert "  A100 " in table_of() and "  MI300X " in table_of()
     assert "No device is called abacus" in compare("abacus")["error"]["message"]
     assert "price of t4=cheap" in compare("t4=cheap")["error"]["message"]
+    assert "EPOCH" not in table and "EPOCH" in table_of("t4=0.35", datasetSize=50_000)
+    assert "datasetSize: must be more than 0" in compare("t4", datasetSize=0)["error"]["message"]
 
 
 def test_report_can_be_opened(profiled: Profiled) -> None:

@@ -59,7 +59,7 @@ const std::vector<json> kAll = {
     {{"type", "unusable"}, {"message", "no torch"}, {"python", "3.11.9"}, {"executable", "/bin/python3"}},
     {{"type", "agentLoaded"}},
     {{"type", "agentRefused"}, {"message", "undefined symbol"}},
-    {{"type", "started"}, {"id", 7}, {"pid", 4321}},
+    {{"type", "started"}, {"id", 7}, {"pid", 4321}, {"parent", 4320}},
     {{"type", "exited"}, {"id", 7}, {"status", 9}},
     {{"type", "progress"}, {"stage", "sample"}, {"fraction", 0.5}, {"message", "batch 8"}},
     {{"type", "recording"}, {"batchSize", 32}, {"bytes", 1ULL << 33U}, {"check", true}, {"warmupNs", {2.5e6, 2}}},
@@ -113,6 +113,7 @@ TEST(WorkerMessages, ReadWhatTheForkServerSays) {
   EXPECT_EQ(parse_as<AgentRefused>(kAll[3]).message, "undefined symbol");
   EXPECT_EQ(parse_as<Started>(kAll[4]).run, 7);
   EXPECT_EQ(parse_as<Started>(kAll[4]).pid, 4321);
+  EXPECT_EQ(parse_as<Started>(kAll[4]).parent, 4320);
   EXPECT_EQ(parse_as<Exited>(kAll[5]).status, 9);
 }
 
@@ -340,7 +341,7 @@ TEST(WorkerMessages, SurviveDepthAndSize) {
 
 TEST(WorkerMessages, SurviveNumbersOutOfRange) {
   for (const char* number : {"1e400", "-1e400", "99999999999999999999999999", "1e300", "-1", "2147483648", "0.5"}) {
-    const std::string text = std::string(R"({"type":"started","id":1,"pid":)") + number + "}";
+    const std::string text = std::string(R"({"type":"started","id":1,"parent":1,"pid":)") + number + "}";
     parse_worker_message(text);
     const std::string bytes =
         std::string(R"({"type":"recording","batchSize":1,"check":false,"warmupNs":[1],"bytes":)") + number + "}";

@@ -72,7 +72,7 @@ def fork_run(child):
         os.setpgid(process, process)
     except OSError:
         pass
-    send(channel, type='started', id=message['id'], pid=process)
+    send(channel, type='started', id=message['id'], pid=process, parent=os.getpid())
     note('told')
     _, status = os.waitpid(process, 0)
     send(channel, type='exited', id=message['id'], status=status)

@@ -70,6 +70,7 @@ local COMMANDS = {
   end,
   devices = session.compare_devices,
   job = session.show_job,
+  ["job-optimize"] = session.optimize_job,
   toggle = toggle,
   log = log,
 }
@@ -78,7 +79,7 @@ local COMMANDS = {
 local ARGUMENTS = { costliest = { { "lines", "operations", "modules" }, { "time", "memory" } } }
 
 -- Their words are handed on as they are.
-local FREE = { run = true, devices = true, job = true }
+local FREE = { run = true, devices = true, job = true, ["job-optimize"] = true }
 
 --- The words of a group that can still be typed; none where one of them has been.
 local function open_words(group, typed)

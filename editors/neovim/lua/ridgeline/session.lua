@@ -425,20 +425,33 @@ function M.init(buffer)
 end
 
 --- The table of `ridgeline devices --on`, as a file that the server opens. Each device as "a100", or "a100=1.10"
---- with its price an hour.
+--- with its price an hour; "dataset-size=50000", the samples of an epoch, adds the time and price of one.
 function M.compare_devices(buffer, ...)
-  local devices = { ... }
+  local devices, dataset_size = {}, nil
+  for _, word in ipairs({ ... }) do
+    local size = word:match("^dataset%-size=(.*)$")
+    if not size then
+      devices[#devices + 1] = word
+    elseif not size:match("^[1-9]%d*$") then
+      return M.say("dataset-size is a number of samples, such as dataset-size=50000.", "ERROR")
+    else
+      dataset_size = tonumber(size)
+    end
+  end
   M.with_server(buffer, function()
     M.request(buffer, "workspace/executeCommand", {
       command = "ridgeline.compareDevices",
-      arguments = { vim.uri_from_bufnr(buffer), #devices > 0 and devices or nil },
+      arguments = {
+        vim.uri_from_bufnr(buffer),
+        #devices > 0 and devices or vim.NIL,
+        dataset_size and { datasetSize = dataset_size } or nil,
+      },
     }, function() end)
   end)
 end
 
---- The text of `ridgeline job show`, as a file that the server opens. Without a file, the job below the working folder that
---- was written last.
-function M.show_job(buffer, file)
+--- Sends a command about the file of a job. Without a file, it is the one below the working folder that was written last.
+local function ask_about_job(buffer, command, file, changes)
   local function written(path) return vim.uv.fs_stat(path).mtime.sec end
   local jobs = file and { vim.fn.fnamemodify(file, ":p") }
     or vim.fs.find(function(name) return vim.endswith(name, ".ridgeline-job") end, { type = "file", limit = 1000 })
@@ -448,13 +461,19 @@ function M.show_job(buffer, file)
   end
   M.with_server(buffer, function()
     M.request(buffer, "workspace/executeCommand", {
-      command = "ridgeline.openJob",
-      arguments = { vim.uri_from_fname(jobs[1]) },
+      command = command,
+      arguments = { vim.uri_from_fname(jobs[1]), #changes > 0 and changes or nil },
     }, function() end, function(problem) -- by its name alone: a message is cut to one line
       M.say((problem.message:gsub(vim.pesc(jobs[1]), function() return vim.fs.basename(jobs[1]) end)), "ERROR")
     end)
   end)
 end
+
+--- The text of `ridgeline job show`, also with what changes would bring, as a file that the server opens.
+function M.show_job(buffer, file, ...) ask_about_job(buffer, "ridgeline.openJob", file, { ... }) end
+
+--- The text of `ridgeline job optimize`: the fastest strategy that a search of at most a minute finds.
+function M.optimize_job(buffer, file, ...) ask_about_job(buffer, "ridgeline.optimizeJob", file, { ... }) end
 
 --- The command of the server's code lens.
 vim.lsp.commands["ridgeline.writeEntryPoint"] = function(_, context) M.init(context.bufnr) end

@@ -7,7 +7,7 @@ local M = {}
 
 -- Widths in cells.
 local SPEED, PEAK, LEAST_NAME, MOST_NAME = 30, 24, 16, 40
-local KEYS = { "t try", "T try all", "a apply", "r ask again", "w warnings", "x cancel", "q close" }
+local KEYS = { "t try", "T try all", "a apply", "r ask again", "s search", "w warnings", "x cancel", "q close" }
 
 ---@class ridgeline.WhatIf
 ---@field buffer integer
@@ -195,9 +195,11 @@ local function show_part(part)
   render()
 end
 
-local function ask_all()
+---@param options table? search and memoryBytes
+local function ask_all(options)
   local one = view
-  ask("ridgeline/whatIf", { textDocument = document() }, nil, function(answer)
+  local params = vim.tbl_extend("force", { textDocument = document() }, options or {})
+  ask("ridgeline/whatIf", params, nil, function(answer)
     local first = one.answer == nil
     one.answer = answer
     session.with_profile(one.code, function()
@@ -213,6 +215,19 @@ local function ask_all()
       if row then vim.api.nvim_win_set_cursor(one.window, { row, 0 }) end
     end)
   end, show_part)
+end
+
+--- Also predicts the best combination of changes, within a limit of memory.
+local function search()
+  local one = view
+  vim.ui.input({ prompt = "Most peak memory in GiB (empty: no limit): " }, function(typed)
+    if not typed or not is_open(one) then return end
+    local limit = tonumber(typed)
+    if vim.trim(typed) ~= "" and not (limit and limit > 0) then
+      return session.say("a limit is a number of GiB, such as 8.", "ERROR")
+    end
+    ask_all({ search = true, memoryBytes = limit and math.floor(limit * 2 ^ 30) or nil })
+  end)
 end
 
 local function under_cursor()
@@ -295,8 +310,16 @@ end
 local function close() screen.close(view.window) end
 
 function M.open(code)
-  local keys =
-    { t = { try }, T = { try_all }, a = { apply }, r = { ask_all }, w = { warn }, x = { cancel }, q = { close } }
+  local keys = {
+    t = { try },
+    T = { try_all },
+    a = { apply },
+    r = { ask_all },
+    s = { search },
+    w = { warn },
+    x = { cancel },
+    q = { close },
+  }
   local buffer = screen.buffer("what-if", code, keys)
   local window = screen.open(buffer, { split = "below", win = -1, height = 16 })
   view = { buffer = buffer, window = window, code = code, note = "", warns = false, rows = {} }

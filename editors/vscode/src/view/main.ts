@@ -59,6 +59,7 @@ const costliest = new CostliestPanel({ ...code, explore: (node) => breakdown.ent
 
 const whatIf = new WhatIfPanel({
   ask: () => post({ type: 'askWhatIf' }),
+  search: () => post({ type: 'searchWhatIf' }),
   try: (change) => post({ type: 'tryChange', change }),
   tryAll: () => post({ type: 'tryAllChanges' }),
   apply: (change) => post({ type: 'applyChange', change }),
@@ -68,6 +69,8 @@ const whatIf = new WhatIfPanel({
 const ranks = new RanksPanel({
   open: code.open,
   openReport: () => post({ type: 'openJobReport' }),
+  predictChanges: () => post({ type: 'predictJobChanges' }),
+  optimize: () => post({ type: 'optimizeJob' }),
   close: () => post({ type: 'closeJob' }),
 });
 

@@ -7,6 +7,8 @@ import { folded } from './notices';
 export interface RanksEvents {
   open(place: Place): void;
   openReport(): void;
+  predictChanges(): void;
+  optimize(): void;
   close(): void;
 }
 
@@ -78,6 +80,16 @@ export class RanksPanel {
             ),
             h('small', {}, `Of a replayed step: ${job.replayText}`),
           ),
+      h(
+        'div.buttons',
+        {},
+        button('button.plain', 'Predict changes…', () => this.events.predictChanges(), {
+          title: 'What changes of the job would bring, such as twice the bandwidth; nothing is run',
+        }),
+        button('button.plain', 'Find the fastest strategy', () => this.events.optimize(), {
+          title: 'Searches by simulation for at most a minute; nothing is run',
+        }),
+      ),
       folded(job.warnings),
     ].filter((part) => part !== null);
   }

@@ -6,6 +6,7 @@ import { folded } from './notices';
 
 export interface WhatIfEvents {
   ask(): void;
+  search(): void;
   try(change: string[]): void;
   tryAll(): void;
   apply(change: string[]): void;
@@ -118,6 +119,13 @@ export class WhatIfPanel {
               'data-does': 'ask',
             })
           : null,
+        state.changes === null || state.isOutdated || running !== null
+          ? null
+          : button('button.link', 'Find the best combination', () => this.events.search(), {
+              disabled: isBusy,
+              'data-does': 'search',
+              title: 'Adds one change after the other to the best, as long as that is predicted to gain',
+            }),
         state.basis === null ? null : h('small', {}, state.basis),
         folded(state.warnings),
       ].filter((part) => part !== null),
