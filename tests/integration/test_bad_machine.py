@@ -110,6 +110,16 @@ def test_an_interpreter_without_torch(good: Path, tmp_path: Path) -> None:
     refused("no-torch", "No module named 'torch'", "--python", command=("profile", str(good), "--python", str(python)))
 
 
+def test_an_interpreter_in_a_wrapper_that_stays(good: Path, tmp_path: Path) -> None:
+    """As `conda run python` does: the process that is started is not the one that runs the code."""
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\n{sys.executable} "$@"\nexit $?\n')
+    python.chmod(0o755)
+    good.write_text(f"import time\ntime.sleep(3)\n{good.read_text()}")  # the process is looked at meanwhile
+    done = ridgeline("profile", good, "--python", python, "--seconds", "0.1")
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("words", ["raise RuntimeError('broken on purpose')", "raise SystemExit('broken on purpose')"])
 def test_a_torch_that_does_not_import(words: str, good: Path, tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text(words + "\n")

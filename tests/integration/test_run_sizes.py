@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
-from conftest import PYTHON, ROOT, ridgeline
+from conftest import ROOT, ridgeline
 from training_scripts import SINGLE, TRAIN, report_of, run, write
 
 STOP = ("--stop", "--seconds", "1", "--steps", "3")
@@ -38,14 +39,14 @@ def test_other_batch_sizes_are_run_and_predicted(tmp_path: Path) -> None:
     script = write(tmp_path, TRAIN)
     file = tmp_path / "report.json"
     options = ("--batch-sizes", "16,64", "--format", "json", "--output", str(file), *STOP)
-    done = ridgeline("profile", "--python", PYTHON, *options, script, "100000", **cache)
+    done = ridgeline("profile", "--python", sys.executable, *options, script, "100000", **cache)
     assert done.returncode == 0, done.stderr
     report = json.loads(file.read_text())
     assert report["skipped"] == []
     assert sampled(report) == [16, 32, 64]
     assert report["models"]["memory"]["peak"] is not None, "the allocations of the three were matched"
 
-    asked = ("predict", script, "--python", PYTHON, "--batch-size", "48", "--format", "json")
+    asked = ("predict", script, "--python", sys.executable, "--batch-size", "48", "--format", "json")
     answer = ridgeline(*asked, **cache)
     assert answer.returncode == 0, answer.stderr
     assert json.loads(answer.stdout)["profile"]["stored"]

@@ -123,7 +123,8 @@ def run_instead(arguments: list[str]) -> None:
 
 def show_in_proc(arguments: list[str], environment: dict[str, str]) -> None:
     """What /proc shows of this process: written where the kernel looks for it."""
-    fields = open("/proc/self/stat").read().rpartition(")")[2].split()
+    with open("/proc/self/stat") as stat:
+        fields = stat.read().rpartition(")")[2].split()
     arg_start, arg_end, env_start, env_end = map(int, fields[45:49])
     shown = [
         (arg_start, arg_end, arguments, 9),

@@ -108,9 +108,8 @@ def test_the_measured_figure_replaces_the_predicted_one(editor: Editor, tmp_path
     assert measured["lowMs"] <= measured["timeMs"] <= measured["highMs"]
     assert measured["peakBytes"] == pytest.approx(batch["peakBytes"]["value"], rel=0.05)
     assert [m["batchSize"] for m in after["measured"]] == [16, 32, 64, 96]
-    assert all(
-        1000 * m["batchSize"] / m["timeMs"] <= after["maxSamplesPerSecond"] * 1.000001 for m in after["measured"]
-    )
+    most = after["maxSamplesPerSecond"]  # None: the times were too noisy for a model
+    assert most is None or all(1000 * m["batchSize"] / m["timeMs"] <= most * 1.000001 for m in after["measured"])
     ladder = editor.ask("ridgeline/predictions", {"profileId": after["profileId"]})["batches"]
     assert next(one for one in ladder if one["batchSize"] == 96)["measured"] == measured
     assert lens(editor, document, "Batch 96: ").endswith("measured")

@@ -282,7 +282,8 @@ TEST_F(WorkerRun, SaysThatTheChannelWasClosed) {
 
 TEST_F(WorkerRun, SaysThatThereWereTooManyProcesses) {
   script(
-      "warm()\nmessage, descriptors = receive()\nsend(channel, type='started', id=message['id'], pid=1 << 30)\n"
+      "warm()\nmessage, descriptors = receive()\nsend(channel, type='started', id=message['id'], pid=1 << 30, "
+      "parent=os.getpid())\n"
       "send(channel, type='exited', id=message['id'], status=9, tooMany='more than 7 processes')\n"
       "for descriptor in descriptors:\n    os.close(descriptor)\nreceive()\n");
   const protocol::Failure failure = run_to_failure();
