@@ -54,7 +54,7 @@ REACHES: list[tuple[str, list[str]]] = [
     ("tests/integration/faults/", ["faults"]),
     ("tests/layers/", []),
     ("tests/packages/", ["packages"]),
-    ("tests/recorded/", ["integration tests/integration/lsp"]),
+    ("tests/forkserver/", ["integration", "neovim", "vscode", "view"]),
     ("tests/remote/", ["integration tests/integration/lsp", "neovim", "vscode"]),
     ("tests/unit/", []),
     ("tests/view/", ["view"]),

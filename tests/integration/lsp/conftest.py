@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from conftest import BINARY, ROOT
+from conftest import BINARY
 
 from .conformance import Checker
-from .editor import INTERPRETER, Editor
+from .editor import Editor
 from .project import SETTINGS, cache, copy_of_mlp
 from .wire import Daemon, Wire
 
@@ -27,14 +27,6 @@ HERE = Path(__file__).parent
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "capabilities(value): what the client of the test can do")
-    config.addinivalue_line("markers", "real_interpreter: about what a run does, beside what it reports")
-
-
-@pytest.fixture(autouse=True)
-def interpreter(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Editors replay recorded runs (tests/recorded), unless the test is about the runs themselves."""
-    if request.node.get_closest_marker("real_interpreter") is None:
-        monkeypatch.setitem(INTERPRETER, "python", str(ROOT / "tests" / "recorded" / "python"))
 
 
 @pytest.fixture

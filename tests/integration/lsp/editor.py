@@ -34,9 +34,6 @@ CAPABILITIES: dict[str, Any] = {
     },
 }
 
-# What new editors name as the interpreter; the tests of this folder replay recorded runs (conftest.py).
-INTERPRETER = {"python": PYTHON}
-
 
 @dataclass
 class Editor:
@@ -55,7 +52,7 @@ class Editor:
     outputs: list[tuple[str, str]] = field(default_factory=list)  # ridgeline/output: of which script, text
     asked: list[str] = field(default_factory=list)  # methods that the server called
     edits: int = 0
-    python: str = field(default_factory=lambda: INTERPRETER["python"])
+    python: str = PYTHON
 
     def begin(self, capabilities: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
         folder = {"uri": self.folder.as_uri(), "name": self.folder.name}

@@ -31,7 +31,6 @@ def editor(tmp_path: Path, project: LibraryProject, stdio: Callable[..., tuple[D
     wire.assert_conforms()
 
 
-@pytest.mark.real_interpreter
 def test_figures_are_in_the_files_of_a_package(editor: Editor, project: LibraryProject) -> None:
     document = editor.open(project.entry)
     summary = editor.ask("ridgeline/profile", document)

@@ -120,7 +120,6 @@ def test_the_last_descriptors_are_for_profiles(start: Start, tmp_path: Path) -> 
         assert "result" in served[0].answer(2)
 
 
-@pytest.mark.real_interpreter
 def test_user_code_has_the_limit_of_descriptors_that_the_daemon_was_started_with(start: Start, tmp_path: Path) -> None:
     entry = project(tmp_path / "project", entry_point(top=LIMITS))
     daemon = start("--pipe", tmp_path / "pipe", inside=["prlimit", "--nofile=300:400"], env=cache(tmp_path))

@@ -5,11 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import pytest
-
 from .editor import Editor
-
-pytestmark = pytest.mark.real_interpreter  # the phases of a run
 
 
 def lenses_while_profiling(editor: Editor, document: dict[str, Any]) -> list[str]:

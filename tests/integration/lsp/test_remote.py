@@ -72,7 +72,6 @@ def test_profiles_are_made_there(host: Host, connect: Connect, tmp_path: Path) -
     end(again, second)
 
 
-@pytest.mark.real_interpreter
 def test_a_profile_survives_the_connection(host: Host, connect: Connect, tmp_path: Path) -> None:
     entry = copy_of_mlp(tmp_path)
     daemon, editor = connect(host, entry.parent)

@@ -6,11 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from .editor import Editor
-
-pytestmark = pytest.mark.real_interpreter  # how long runs take
 
 STEP = "        optimizer.zero_grad()"
 

@@ -19,8 +19,6 @@ from .editor import Editor
 from .project import SETTINGS, cache
 from .wire import Daemon, Wire, connected
 
-pytestmark = pytest.mark.real_interpreter  # what user code may do, and what it inherits
-
 Stdio = Callable[..., tuple[Daemon, Wire]]
 RUNS = 'import pathlib\npathlib.Path(__file__).with_suffix(".ran").touch()'
 ENTRY = entry_point(top=RUNS)

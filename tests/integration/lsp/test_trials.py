@@ -12,8 +12,6 @@ from conftest import PYTHON, ridgeline
 from .editor import Editor
 from .project import cache, copy_of_mlp
 
-pytestmark = pytest.mark.real_interpreter  # when batch sizes are run
-
 SIZE = "batch_size: int = "
 
 
