@@ -183,7 +183,8 @@ class Attributor {
     const std::uint32_t parent = recording_.op_parent()[op];
     const bool inside = parent != kNone && scope_of(parent) != Scope::kBackward && result_.operation[parent] != 0;
     result_.starts_operation[op] = !inside && !is_wrapper_op(op);
-    result_.operation[op] = inside ? result_.operation[parent] : (result_.starts_operation[op] ? recording_.op_name()[op] : 0);
+    result_.operation[op] =
+        inside ? result_.operation[parent] : (result_.starts_operation[op] ? recording_.op_name()[op] : 0);
   }
 
   /// A range that the user named, a function of TorchScript, or what torch.compile puts around its graphs.

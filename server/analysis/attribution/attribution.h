@@ -16,7 +16,7 @@ struct Attribution {
   std::vector<TreeNode> owner{};           ///< the stack that answers for the op
   std::vector<std::uint32_t> operation{};  ///< string of the recording: the operation that the user wrote; 0 for Python
   std::vector<Phase> phase{};
-  std::vector<bool> runs_python{};  ///< may run Python itself: an autograd node or Function, a named range
+  std::vector<bool> runs_python{};       ///< may run Python itself: an autograd node or Function, a named range
   std::vector<bool> starts_operation{};  ///< an operation of the user's starts with it
 };
 

@@ -231,8 +231,9 @@ class IterationWalk::Walk {
     // Python inside an autograd node, such as a custom backward: it is placed where its ops would be.
     const TreeNode owner = attribution_.owner[context];
     const std::uint32_t outer = recording_.op_node()[context];
-    return tree_[node].recomputation ? CostKey{tree_.extend_recomputation(owner, stack, outer), node, 0, Phase::kRecomputation, false}
-                                     : CostKey{tree_.extend(owner, stack, outer), node, 0, Phase::kBackward, false};
+    return tree_[node].recomputation
+               ? CostKey{tree_.extend_recomputation(owner, stack, outer), node, 0, Phase::kRecomputation, false}
+               : CostKey{tree_.extend(owner, stack, outer), node, 0, Phase::kBackward, false};
   }
 
   const Recording& recording_;

@@ -106,7 +106,9 @@ enum class Assumption : std::uint8_t {
   kShardsFast
 };
 
-TransferAssumption transfer_assumption_of(Assumption assumption) { return assumption == Assumption::kLatency ? TransferAssumption::kLatency : TransferAssumption::kTransfer; }
+TransferAssumption transfer_assumption_of(Assumption assumption) {
+  return assumption == Assumption::kLatency ? TransferAssumption::kLatency : TransferAssumption::kTransfer;
+}
 
 base::Result<RecordedJob> bandwidth(RecordedJob job, std::string_view argument, Assumption assumption) {
   const auto factor = factor_argument(argument);
@@ -148,7 +150,7 @@ base::Result<RecordedJob> sharding(RecordedJob job, std::string_view argument, A
   }
   const step::Bound bound = assumption == Assumption::kShardsSlowly ? step::Bound::kPessimistic
                             : assumption == Assumption::kShardsFast ? step::Bound::kOptimistic
-                                                              : step::Bound::kMiddle;
+                                                                    : step::Bound::kMiddle;
   return with_sharding(std::move(job), *stage, bound);
 }
 

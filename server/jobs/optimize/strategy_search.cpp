@@ -334,8 +334,9 @@ class Search {
   /// The user's changes come last: they are given the tasks of the strategy.
   base::Result<RecordedJob> changed(const Strategy& strategy, Bound bound) const {
     const RecordedJob& base = strategy.fuse ? fused_.at(bound) : job_;
-    auto job = strategy.bucket_bytes.has_value() ? with_bucket_size(base, *strategy.bucket_bytes, TransferAssumption::kTransfer)
-                                                 : with_recorded_buckets(base);
+    auto job = strategy.bucket_bytes.has_value()
+                   ? with_bucket_size(base, *strategy.bucket_bytes, TransferAssumption::kTransfer)
+                   : with_recorded_buckets(base);
     if (job && strategy.compression != 1) {
       job = with_compression(std::move(*job), strategy.compression, TransferAssumption::kTransfer);
     }

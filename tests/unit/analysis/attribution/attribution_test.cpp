@@ -359,7 +359,9 @@ TEST(PythonPhase, ComesFromTheFramesOutside) {
   const auto loader = step.stack({{"train.py", "step", 2}, kLoader, {"data.py", "__getitem__", 12}});
   const auto plain = step.at("train.py", 3);
   const Analysed analysed(step);
-  const auto phase = [&](std::uint32_t stack) { return python_phase(analysed.tree[analysed.tree.node_of_stack(stack)]); };
+  const auto phase = [&](std::uint32_t stack) {
+    return python_phase(analysed.tree[analysed.tree.node_of_stack(stack)]);
+  };
   EXPECT_EQ(phase(in_module), Phase::kForward);
   EXPECT_EQ(phase(hook), Phase::kBackward);
   EXPECT_EQ(phase(optimizer), Phase::kOptimizer);

@@ -354,7 +354,8 @@ TEST(JobChanges, OtherBucketSizesMoveGradientsBetweenAllReduces) {
   ASSERT_TRUE(same);
   EXPECT_EQ(same->bucket_gradients, made->bucket_gradients);
   // And of those the changes can be made in turn.
-  const auto twice = with_bucket_size(*with_bucket_size(*made, 1, TransferAssumption::kTransfer), 1 << 20, TransferAssumption::kTransfer);
+  const auto twice = with_bucket_size(*with_bucket_size(*made, 1, TransferAssumption::kTransfer), 1 << 20,
+                                      TransferAssumption::kTransfer);
   EXPECT_EQ(first_step_us(twice, 0), kDdpStepUs + 20);
 }
 
