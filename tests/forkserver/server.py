@@ -74,7 +74,8 @@ class Interpreters:
 
     def _start(self, environment: dict[str, str], address: str) -> None:
         room = {"RIDGELINE_ROOM": "e" * ROOM["environment"]}
-        own = {"PYTHONPATH": str(HERE / "site"), "RIDGELINE_FORK_SERVER_ADDRESS": address}
+        forked = os.environ.get("RIDGELINE_FORKED_PYTHON", str(HERE / "python"))
+    own = {"PYTHONPATH": str(HERE / "site"), "RIDGELINE_FORK_SERVER_ADDRESS": address}
         subprocess.Popen(
             [REAL, f"/nowhere/{address}", "a" * ROOM["arguments"]],
             env={**environment, **own, **room},
@@ -107,7 +108,7 @@ def main() -> int:
     own = {
         "RIDGELINE_FORK_SERVER": name,
         "RIDGELINE_REAL_PYTHON": REAL,
-        "RIDGELINE_FORKED_PYTHON": str(HERE / "python"),
+        "RIDGELINE_FORKED_PYTHON": forked,
     }
     command = subprocess.Popen(sys.argv[1:], env={**os.environ, **own})
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command decides

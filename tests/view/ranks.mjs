@@ -93,11 +93,12 @@ test('the ranks of a job are shown, with the slow one and its line', async (t) =
     if (process.env.UPDATE_PICTURES)
       await window.page.screenshot({ path: path.join(root, `build/pictures/ranks-${width}.png`) });
   }
-  await ranks.getByRole('button', { name: 'Open report' }).click();
-  await until(async () => assert.equal(window.inFront, 'slow-job.txt'));
   window.ui.answers.push('bandwidth:2 faster-rank:1=2');
   await ranks.getByRole('button', { name: 'Predict changes…' }).click();
+  await until(async () => assert.equal(window.inFront, 'slow-job.txt'));
   await until(async () => assert.notEqual(await window.lineWith('faster-rank:1=2'), null));
+  await ranks.getByRole('button', { name: 'Open report' }).click();
+  await until(async () => assert.equal(window.inFront, 'slow-job.txt'));
   await ranks.getByRole('button', { name: 'Find the fastest strategy' }).click();
   await until(async () => assert.equal(window.inFront, 'slow-optimized.txt'));
   await ranks.getByRole('button', { name: 'Close the ranks' }).click();

@@ -114,6 +114,7 @@ def test_the_command_completes_and_names_its_mistakes(profiled: Editor):
         "devices",
         "init",
         "job",
+        "job-optimize",
         "log",
         "profile",
         "run",

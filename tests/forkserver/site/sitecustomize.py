@@ -20,6 +20,7 @@ import signal
 import socket
 import struct
 import sys
+import traceback
 
 PLACEHOLDER = sys.orig_argv[1]
 FIRST = 200  # the number of the descriptor by which a forked process knows of the end of its client
@@ -76,7 +77,7 @@ def receive(end: socket.socket) -> tuple[dict, list[int]]:
     return json.loads(data), descriptors
 
 
-def own_word(address: int, count: int) -> bytes:
+def memory_at(address: int, count: int) -> bytes:
     """Memory of this process; empty where it has none there."""
     try:
         with open("/proc/self/mem", "rb", 0) as memory:
@@ -84,6 +85,10 @@ def own_word(address: int, count: int) -> bytes:
             return memory.read(count)
     except (OSError, OverflowError, ValueError):
         return b""
+
+
+def write_word(address: int, value: int) -> None:
+    ctypes.c_uint64.from_address(address).value = value
 
 
 def wide_copy(text: str) -> int:
@@ -96,29 +101,37 @@ def wide_copy(text: str) -> int:
     return address
 
 
-def run_instead(arguments: list[str]) -> None:
-    """Changes what Python was told to run once it has begun: argv[0] of its PyConfig, and run_filename there, before
-    which are run_command and run_module."""
-    code = arguments[1] if arguments[0] == "-c" else None
-    current = ctypes.pythonapi.PyInterpreterState_Get
-    current.restype = ctypes.c_void_p
-    config = ctypes.pythonapi._PyInterpreterState_GetConfig
-    config.restype, config.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
-    words = (ctypes.c_uint64 * WORDS_OF_CONFIG).from_address(config(current()))
-    wanted = PLACEHOLDER.encode("utf-32-le") + b"\0\0\0\0"
-    changed = 0
-    for i, word in enumerate(words):
-        if own_word(word, len(wanted)) == wanted:
-            words[i] = 0 if code is not None else wide_copy(os.path.join(os.getcwd(), arguments[0]))
-            words[i - 2] = 0 if code is None else wide_copy(code + "\n")
-            changed += 1
-        elif i > 0 and 0 < words[i - 1] < 8:  # the length of a list
-            (first,) = struct.unpack("<Q", own_word(word, 8) or bytes(8))
-            if own_word(first, len(wanted)) == wanted:
-                ctypes.c_uint64.from_address(word).value = wide_copy(arguments[0])
-                changed += 1
-    if changed < 2:
-        raise RuntimeError("the configuration of this version of Python was not found")
+class Configuration:
+    """The words of this interpreter's PyConfig that say what it is to run: run_filename, two words before it
+    run_command, and the first of argv. Raises RuntimeError where they are not found."""
+
+    def __init__(self) -> None:
+        current = ctypes.pythonapi.PyInterpreterState_Get
+        current.restype = ctypes.c_void_p
+        config = ctypes.pythonapi._PyInterpreterState_GetConfig
+        config.restype, config.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+        begin = config(current())
+        words = (ctypes.c_uint64 * WORDS_OF_CONFIG).from_address(begin)
+        wanted = PLACEHOLDER.encode("utf-32-le") + b"\0\0\0\0"
+        self._files, self._arguments = [], []
+        for i, word in enumerate(words):
+            if memory_at(word, len(wanted)) == wanted:
+                self._files.append(begin + 8 * i)
+            elif i > 0 and 0 < words[i - 1] < 8:  # the length of a list
+                (first,) = struct.unpack("<Q", memory_at(word, 8) or bytes(8))
+                if memory_at(first, len(wanted)) == wanted:
+                    self._arguments.append(word)
+        if len(self._files) != 1 or not self._arguments or sys.version_info[:2] != (3, 11):
+            raise RuntimeError("the configuration of this version of Python was not found")
+
+    def run(self, arguments: list[str]) -> None:
+        """Has Python run another file, or `-c CODE`, once it has begun."""
+        (file,) = self._files
+        is_code = arguments[0] == "-c"
+        write_word(file, 0 if is_code else wide_copy(os.path.join(os.getcwd(), arguments[0])))
+        write_word(file - 16, wide_copy(arguments[1] + "\n") if is_code else 0)
+        for argument in self._arguments:
+            write_word(argument, wide_copy(arguments[0]))
 
 
 def show_in_proc(arguments: list[str], environment: dict[str, str]) -> None:
@@ -136,7 +149,7 @@ def show_in_proc(arguments: list[str], environment: dict[str, str]) -> None:
         ctypes.CDLL(None).prctl(35, *map(ctypes.c_ulong, (limit, start + len(data), 0, 0)))  # PR_SET_MM, where allowed
 
 
-def become(asked: dict, received: list[int], client: socket.socket) -> None:
+def become(asked: dict, received: list[int], client: socket.socket, configuration: Configuration) -> None:
     os.setpgid(0, asked["group"])
     held = fcntl.fcntl(client.fileno(), fcntl.F_DUPFD_CLOEXEC, FIRST)
     client.detach()
@@ -171,7 +184,7 @@ def become(asked: dict, received: list[int], client: socket.socket) -> None:
     show_in_proc(arguments, asked["environment"])
     sys.argv = ["-c", *asked["arguments"][2:]] if asked["arguments"][0] == "-c" else list(asked["arguments"])
     sys.orig_argv = arguments
-    run_instead(asked["arguments"])
+    configuration.run(asked["arguments"])
 
 
 def set_path() -> None:
@@ -207,6 +220,7 @@ def serve() -> None:
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
     if os.getppid() != parent:
         os._exit(1)
+    configuration = Configuration()
     keep_torch()
     gc.freeze()  # else a collection in a forked process copies the pages of all that torch has
     server = socket.socket(socket.AF_UNIX)
@@ -240,7 +254,7 @@ def serve() -> None:
                     os._exit(127)
                 for other in (server, *(client for _, client in forked.values())):
                     other.detach()  # become() closes it: its number will be another's
-                become(asked, received, client)
+                become(asked, received, client, configuration)
                 return
             os.close(begin)
             is_begun = os.read(ready, 1) == b"1"
@@ -268,7 +282,11 @@ def joined(asked: dict, begin: int) -> bool:
     return True
 
 
-serve()
+try:
+    serve()
+except Exception:  # nobody is served: clients run the interpreter itself
+    traceback.print_exc()
+    os._exit(1)
 set_path()
 import_hidden()
 reseed()
