@@ -74,8 +74,7 @@ class Interpreters:
 
     def _start(self, environment: dict[str, str], address: str) -> None:
         room = {"RIDGELINE_ROOM": "e" * ROOM["environment"]}
-        forked = os.environ.get("RIDGELINE_FORKED_PYTHON", str(HERE / "python"))
-    own = {"PYTHONPATH": str(HERE / "site"), "RIDGELINE_FORK_SERVER_ADDRESS": address}
+        own = {"PYTHONPATH": str(HERE / "site"), "RIDGELINE_FORK_SERVER_ADDRESS": address}
         subprocess.Popen(
             [REAL, f"/nowhere/{address}", "a" * ROOM["arguments"]],
             env={**environment, **own, **room},
@@ -105,6 +104,7 @@ def main() -> int:
     server.bind("\0" + name)
     server.listen(64)
     threading.Thread(target=listen, args=(server, Interpreters(name)), daemon=True).start()
+    forked = os.environ.get("RIDGELINE_FORKED_PYTHON", str(HERE / "python"))
     own = {
         "RIDGELINE_FORK_SERVER": name,
         "RIDGELINE_REAL_PYTHON": REAL,
