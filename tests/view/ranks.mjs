@@ -93,7 +93,7 @@ test('the ranks of a job are shown, with the slow one and its line', async (t) =
     if (process.env.UPDATE_PICTURES)
       await window.page.screenshot({ path: path.join(root, `build/pictures/ranks-${width}.png`) });
   }
-  window.ui.answers.push('bandwidth:2 faster-rank:1=2');
+  window.ui.answers.push('faster-rank:1=2');
   await ranks.getByRole('button', { name: 'Predict changes…' }).click();
   await until(async () => assert.equal(window.inFront, 'slow-job.txt'));
   await until(async () => assert.notEqual(await window.lineWith('faster-rank:1=2'), null));
