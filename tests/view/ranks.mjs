@@ -100,7 +100,8 @@ test('the ranks of a job are shown, with the slow one and its line', async (t) =
   await ranks.getByRole('button', { name: 'Open report' }).click();
   await until(async () => assert.equal(window.inFront, 'slow-job.txt'));
   await ranks.getByRole('button', { name: 'Find the fastest strategy' }).click();
-  await until(async () => assert.equal(window.inFront, 'slow-optimized.txt'));
+  // Without a measured network, latency and bandwidth are not told apart by all-reduces of one size.
+  await until(async () => assert.match(await ranks.locator('.notice.error').innerText(), /size/));
   await ranks.getByRole('button', { name: 'Close the ranks' }).click();
   await ranks.waitFor({ state: 'hidden' });
 });

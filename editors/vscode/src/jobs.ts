@@ -38,13 +38,25 @@ export class Jobs implements vscode.Disposable {
   /** The text of `ridgeline job show --change`: what the changes that the user types would bring. */
   async predictChanges(): Promise<void> {
     const typed = await typedChanges('Predict Changes of the Job', 'bandwidth:2 bucket-size:50MiB');
-    if (this.uri === undefined || !typed?.length) return;
-    await vscode.commands.executeCommand('ridgeline.openJob', this.uri.toString(), typed);
+    if (typed?.length) await this.execute('ridgeline.openJob', typed);
   }
 
   /** The text of `ridgeline job optimize`. */
   async optimize(): Promise<void> {
-    if (this.uri !== undefined) await vscode.commands.executeCommand('ridgeline.optimizeJob', this.uri.toString());
+    await this.execute('ridgeline.optimizeJob');
+  }
+
+  /** A command of the daemon about the job; why it was refused is shown with the ranks. */
+  private async execute(command: string, ...more: unknown[]): Promise<void> {
+    const { uri } = this;
+    if (uri === undefined) return;
+    let failure: string | null = null;
+    try {
+      await vscode.commands.executeCommand(command, uri.toString(), ...more);
+    } catch (error) {
+      failure = error instanceof Error ? error.message : String(error);
+    }
+    if (this.uri === uri) this.change({ ...this.state, failure });
   }
 
   close(): void {
