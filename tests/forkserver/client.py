@@ -20,18 +20,29 @@ import signal
 import socket
 import struct
 import sys
+from typing import NoReturn
 
 NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")
+PASSED_ON = (
+    signal.SIGHUP,
+    signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGTERM,
+    signal.SIGCONT,
+    signal.SIGWINCH,
+    signal.SIGALRM,
+    signal.SIGTSTP,
+)
 LIMITS = [name for name in dir(resource) if name.startswith("RLIMIT_")]
 
 
-def real() -> None:
+def run_interpreter() -> NoReturn:
     """Becomes the interpreter itself."""
-    interpreter = sys.executable
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as it was before Python began here
-    if hasattr(signal, "SIGXFSZ"):
-        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
-    os.execv(interpreter, [interpreter, *sys.argv[1:]])
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # as they were before Python began here
+        signal.signal(number, signal.SIG_DFL)
+    os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 
 
 def can_fork() -> bool:
@@ -102,36 +113,31 @@ def connect(address: str) -> socket.socket | None:
 
 def main() -> None:
     if not can_fork():
-        real()
+        run_interpreter()
     server = connect(os.environ["RIDGELINE_FORK_SERVER"])
     if server is None:
-        real()
-        return
+        run_interpreter()
     asked = request()
     send(server, {"environment": asked["environment"]}, [])
     address = server.recv(256).decode()
     server.close()
     interpreter = connect(address) if address else None
     if interpreter is None:
-        real()
-        return
-    signals = [
-        getattr(signal, f"SIG{name}")
-        for name in ("HUP", "INT", "QUIT", "USR1", "USR2", "TERM", "CONT", "WINCH", "ALRM", "TSTP")
-    ]
-    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+        run_interpreter()
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
     send(interpreter, asked, asked["descriptors"])
     started = interpreter.recv(8, socket.MSG_WAITALL)
     if len(started) < 8:
-        real()
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        run_interpreter()
     process, group = struct.unpack("<ii", started)
-    for number in signals:
+    for number in PASSED_ON:
         signal.signal(number, lambda number, _: os.kill(process, number))
     with contextlib.suppress(OSError):
         os.setpgid(0, group)  # what is sent to the group of this process goes to the other one, once
     for descriptor in asked["descriptors"]:
         os.close(descriptor)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
+    signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
     status = interpreter.recv(4, socket.MSG_WAITALL)
     code = os.waitstatus_to_exitcode(struct.unpack("<i", status)[0]) if len(status) == 4 else 1
     if code < 0:

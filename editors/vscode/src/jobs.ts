@@ -32,7 +32,7 @@ export class Jobs implements vscode.Disposable {
 
   /** The text of `ridgeline job show`. */
   async openReport(): Promise<void> {
-    if (this.uri !== undefined) await vscode.commands.executeCommand('ridgeline.openJob', this.uri.toString());
+    await this.execute('ridgeline.openJob');
   }
 
   /** The text of `ridgeline job show --change`: what the changes that the user types would bring. */

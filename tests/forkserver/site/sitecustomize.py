@@ -150,7 +150,6 @@ def show_in_proc(arguments: list[str], environment: dict[str, str]) -> None:
 
 
 def become(asked: dict, received: list[int], client: socket.socket, configuration: Configuration) -> None:
-    os.setpgid(0, asked["group"])
     held = fcntl.fcntl(client.fileno(), fcntl.F_DUPFD_CLOEXEC, FIRST)
     client.detach()
     moved = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, FIRST) for descriptor in received]
@@ -249,9 +248,11 @@ def serve() -> None:
             ready, begin = os.pipe()
             process = os.fork()
             if process == 0:
-                os.close(ready)
-                if not joined(asked, begin):
+                try:
+                    os.setpgid(0, asked["group"])
+                except OSError:
                     os._exit(127)
+                os.write(begin, b"1")
                 for other in (server, *(client for _, client in forked.values())):
                     other.detach()  # become() closes it: its number will be another's
                 become(asked, received, client, configuration)
@@ -270,16 +271,6 @@ def serve() -> None:
             pidfd = os.pidfd_open(process)
             forked[pidfd] = (process, client)
             waiting.register(pidfd, select.POLLIN)
-
-
-def joined(asked: dict, begin: int) -> bool:
-    try:
-        os.setpgid(0, asked["group"])
-        os.write(begin, b"1")
-        os.close(begin)
-    except OSError:
-        return False
-    return True
 
 
 try:

@@ -355,7 +355,7 @@ def test_devices_can_be_compared(profiled: Profiled) -> None:
     assert "  A100 " in table_of() and "  MI300X " in table_of()
     assert "No device is called abacus" in compare("abacus")["error"]["message"]
     assert "price of t4=cheap" in compare("t4=cheap")["error"]["message"]
-    assert "EPOCH" not in table and "EPOCH" in table_of("t4=0.35", datasetSize=50_000)
+    assert "COST OF A MILLION" in table and "EPOCH" not in table and "EPOCH" in table_of("t4=0.35", datasetSize=50_000)
     assert "datasetSize: must be more than 0" in compare("t4", datasetSize=0)["error"]["message"]
 
 
