@@ -56,9 +56,13 @@ def test_the_best_combination_is_searched(editor: Editor) -> None:
     editor.neovim.exec_lua("vim.ui.input = function(_, answer) answer(typed) end typed = 'much'")
     editor.neovim.feedkeys("s")
     editor.said("a limit is a number of GiB")
-    editor.neovim.exec_lua("typed = '8'")
+    assert "iB" in list_of(editor)
+    editor.neovim.exec_lua("typed = '0.000001'")  # which no change fits in
     editor.neovim.feedkeys("s")
-    editor.until(f"(function(shown) return shown:find(' + ', 1, true) or shown:find(', ', 1, true) end)({LINES})")
+    editor.until(f"not {LINES}:find('iB', 1, true)")
+    editor.neovim.exec_lua("typed = ''")
+    editor.neovim.feedkeys("s")
+    editor.until(f"{LINES}:find('iB', 1, true)")
 
 
 def test_a_change_is_applied_as_one_undo_step_and_profiled(editor: Editor) -> None:
