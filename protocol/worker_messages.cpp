@@ -315,7 +315,8 @@ std::string join_message(const std::string& agent_path, const JobSpec& spec) {
       {"loaderSizes", std::move(sizes)},
       {"memoryLimitBytes", spec.memory_limit_bytes},
       {"batchSize", spec.batch_size},
-      {"agreeSteps", spec.agree_steps}};
+      {"agreeSteps", spec.agree_steps},
+      {"experiment", spec.experiment.has_value() ? experiment_json(*spec.experiment) : json()}};
   return json{{"type", "loadAgent"}, {"path", agent_path}, {"options", options}}.dump(-1, ' ', false,
                                                                                       json::error_handler_t::replace);
 }

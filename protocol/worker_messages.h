@@ -266,9 +266,10 @@ struct JobSpec {
   std::vector<std::string> code{};  ///< as RunSpec::code
   BoundaryRequest boundary{};
   std::vector<LoaderSize> loader_sizes{};  ///< not empty: the script runs again, at another batch size
-  std::uint64_t memory_limit_bytes = 0;    ///< of each process then; 0: none
+  std::uint64_t memory_limit_bytes = 0;    ///< of each process of a further run; 0: none
   int batch_size = 0;                      ///< samples of a step, where the user says so; else 0
   bool agree_steps = false;                ///< the process asks which steps to record: ReadyToRecord
+  std::optional<Experiment> experiment{};  ///< instead of a recording, in a further run; kCapture or kTry
 };
 
 std::string load_agent_message(const std::string& path);

@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
     add_report_command(app, exit_code);
     group("Start here", {"profile", "report"});
     add_predict_command(app, exit_code);
-    add_what_if_command(app, exit_code);
+    add_what_if_command(app, exit_code, after_dashes);
     add_devices_command(app, exit_code);
     add_compare_command(app, exit_code);
     add_check_command(app, exit_code);

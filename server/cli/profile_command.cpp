@@ -141,7 +141,8 @@ int profile(const CLI::App& command, const std::shared_ptr<ProfileOptions>& opti
 std::vector<std::string> take_command_to_run(int& argc, char** argv) {
   char** const end = argv + argc;
   char** const dashes = std::find(argv, end, std::string_view("--"));
-  if (argc < 3 || (argv[1] != std::string_view("profile") && argv[1] != std::string_view("guard")) || dashes == end) {
+  constexpr std::array<std::string_view, 3> kRunCommands = {"profile", "what-if", "guard"};
+  if (argc < 3 || std::ranges::find(kRunCommands, argv[1]) == kRunCommands.end() || dashes == end) {
     return {};
   }
   argc = static_cast<int>(dashes - argv);

@@ -7,8 +7,8 @@
 
 namespace ridgeline::cli {
 
-/// Removes from the arguments of `ridgeline profile` and `guard` what follows the first "--", which no option is
-/// looked for in.
+/// Removes from the arguments of `ridgeline profile`, `what-if` and `guard` what follows the first "--", which no
+/// option is looked for in.
 std::vector<std::string> take_command_to_run(int& argc, char** argv);
 
 /// `after_dashes`: what take_command_to_run() gave.

@@ -3,12 +3,8 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <charconv>
-#include <csignal>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -21,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "app/script_job.h"
+#include "cli/blocking_script.h"
 #include "cli/exit_codes.h"
 #include "cli/failure_text.h"
 #include "cli/job_options.h"
@@ -32,78 +29,10 @@
 #include "report/rendered_job.h"
 #include "report/units.h"
 #include "report/wording.h"
-#include "worker/job.h"
 
 namespace ridgeline::cli {
 
 namespace {
-
-namespace asio = boost::asio;
-
-/// Shows what a job has to say, and ends the loop with it.
-class ForegroundJob final : public worker::JobListener {
- public:
-  explicit ForegroundJob(asio::io_context& loop) : loop_(loop) {}
-  void on_job_note(const std::string& message) override { print_error(message); }
-  void on_job_progress(const protocol::Progress& /*progress*/) override {}
-  void on_job_output(std::string_view /*text*/) override {}
-  void on_job_end(worker::JobEnd end) override {
-    end_ = std::move(end);
-    loop_.stop();
-  }
-  /// After the loop has ended.
-  worker::JobEnd take_end() { return std::move(*end_); }
-
- private:
-  asio::io_context& loop_;
-  std::optional<worker::JobEnd> end_;
-};
-
-/// Runs the job to its end. Interrupts are the command's: the terminal sends them to it, too.
-base::Result<worker::JobEnd, protocol::Failure> run_job(worker::JobOptions options) {
-  asio::io_context loop;
-  worker::Reaper reaper(loop);
-  ForegroundJob listener(loop);
-  auto job = worker::Job::start(loop, reaper, std::move(options), listener);
-  if (!job) {
-    return job.error();
-  }
-  bool interrupted = false;
-  asio::signal_set signals(loop, SIGINT, SIGTERM, SIGHUP);
-  std::function<void()> wait = [&] {
-    signals.async_wait([&](const boost::system::error_code& error, int signal) {
-      if (!error) {
-        interrupted = true;
-        if (signal != SIGINT) {
-          ::kill((*job)->process(), signal);
-        }
-        wait();
-      }
-    });
-  };
-  wait();
-  loop.run();
-  worker::JobEnd end = listener.take_end();
-  end.interrupted = interrupted;
-  return end;
-}
-
-class BlockingScript final : public app::ScriptRunner {
- public:
-  base::Task<base::Result<std::shared_ptr<worker::JobEnd>, protocol::Failure>> run(
-      worker::JobOptions options) override {
-    auto ended = run_job(std::move(options));
-    if (!ended) {
-      co_return std::move(ended).error();
-    }
-    co_return std::make_shared<worker::JobEnd>(std::move(*ended));
-  }
-  void announce(const std::string& text) override { print_error(text); }
-  base::Task<void> off_loop(std::function<void()> work) override {
-    work();
-    co_return;
-  }
-};
 
 /// "report.json" of rank 3: "report.rank3.json".
 Output output_of(Output output, int rank) {
@@ -232,9 +161,9 @@ int profile_script(const ScriptProfile& request) {
   if (!boundary || !sizes || !wanted) {
     return fail(!boundary ? boundary.error() : !sizes ? sizes.error() : wanted.error(), kExitUsage);
   }
-  app::ScriptQuestion question{request.script, *boundary, *wanted, std::nullopt};
+  app::ScriptQuestion question{request.script, *boundary, *wanted};
   if (!request.batch_sizes.empty()) {
-    question.sizes = app::SizesRequest{*sizes, request.allow_writes};
+    question.script.sizes = app::SizesRequest{*sizes, request.allow_writes};
   }
   BlockingScript runner;
   const auto script = answer_of(app::profile_script(runner, std::move(question)));

@@ -12,6 +12,7 @@
 
 #include "app/change_requests.h"
 #include "app/predict_changes.h"
+#include "app/profiling/entry_check.h"
 #include "app/profiling/what_if_base.h"
 #include "app/python_changes.h"
 #include "app/search_changes.h"
@@ -20,6 +21,7 @@
 #include "cli/entry_runs.h"
 #include "cli/failure_text.h"
 #include "cli/options.h"
+#include "cli/script_runs.h"
 #include "cli/terminal.h"
 #include "cli/wait_for.h"
 #include "protocol/shown_text.h"
@@ -39,8 +41,10 @@ struct WhatIfOptions {
   std::vector<std::string> changes;
   std::vector<std::string> files;  ///< with changes that the user wrote
   std::optional<std::uint32_t> process;
-  std::string step_boundary;  ///< of a trace
-  bool attempt = false;       ///< try
+  std::string step_boundary;           ///< of a trace
+  bool attempt = false;                ///< try
+  bool allow_writes = false;           ///< of a script
+  std::vector<std::string> arguments;  ///< likewise
   bool search = false;
   std::uint64_t memory_bytes = 0;  ///< 0: no limit
   double measure_seconds = 60;
@@ -86,32 +90,25 @@ int run_on_trace(const WhatIfOptions& options, app::WantedChanges wanted) {
 
 using AnswerOrExit = base::Result<analysis::WhatIf, ExitCode>;
 
-AnswerOrExit searched(const WhatIfOptions& options, EntryRuns& runs, const app::PredictedStep& step,
-                      app::ChangeQuestion question, const app::ShowFirst& show) {
+AnswerOrExit searched(const WhatIfOptions& options, app::ExperimentRunner& runs, const app::Target& target,
+                      const app::PredictedStep& step, app::ChangeQuestion question, const app::ShowFirst& show) {
   const auto limit = options.memory_bytes > 0 ? std::optional(options.memory_bytes) : std::nullopt;
-  return wait_for(runs.target(), app::search_changes(runs, step, std::move(question), limit, show));
+  return wait_for(target, app::search_changes(runs, step, std::move(question), limit, show));
 }
 
-AnswerOrExit predicted(EntryRuns& runs, const app::PredictedStep& step, app::ChangeQuestion question,
-                       const app::ShowFirst& show) {
-  auto predicted = wait_for(runs.target(), app::predict_changes(runs, step, std::move(question), show));
+AnswerOrExit predicted(app::ExperimentRunner& runs, const app::Target& target, const app::PredictedStep& step,
+                       app::ChangeQuestion question, const app::ShowFirst& show) {
+  auto predicted = wait_for(target, app::predict_changes(runs, step, std::move(question), show));
   if (!predicted) {
     return predicted.error();
   }
   return std::move(predicted->answer);
 }
 
-int run_on_entry(const WhatIfOptions& options, app::WantedChanges wanted) {
-  const auto opened = open_entry_runs(*options.request);
-  if (!opened) {
-    return opened.error();
-  }
-  EntryRuns& runs = **opened;
-  const auto made = profile_now(runs);
-  if (!made) {
-    return made.error();
-  }
-  app::WhatIfBase base = app::what_if_base(*made);
+/// `made`: the unchanged step, just now. `runs`: of its code.
+int answer(const WhatIfOptions& options, app::WantedChanges wanted, const app::ProfileRun& made,
+           app::ExperimentRunner& runs, const app::Target& target) {
+  app::WhatIfBase base = app::what_if_base(made);
   if (const auto problem = app::fit_problem(base); options.memory_bytes > 0 && !problem.empty()) {
     return fail(
         fmt::format("--memory is not kept to for this step: {}. Without it, --search says what the peak was of what "
@@ -119,26 +116,44 @@ int run_on_entry(const WhatIfOptions& options, app::WantedChanges wanted) {
                     problem),
         kExitUsage);
   }
-  if (const auto ran = app::make_python_changes(wanted, base.graph, runs.target().interpreter.path); !ran) {
+  if (const auto ran = app::make_python_changes(wanted, base.graph, target.interpreter.path); !ran) {
     return fail(ran.error(), kExitUsage);
   }
   const bool is_usual = options.changes.empty() && options.files.empty();
   app::ChangeQuestion question = is_usual ? app::usual_question() : app::ChangeQuestion{wanted.requests};
   const app::ShowFirst show = options.output->format == "text" ? app::ShowFirst(show_first) : app::ShowFirst();
   const app::PredictedStep step{std::make_shared<const app::WhatIfBase>(std::move(base)),
-                                app::no_times(made->profile.environment), std::move(wanted.user_changes),
+                                app::no_times(made.profile.environment), std::move(wanted.user_changes),
                                 options.measure_seconds};
-  auto answer = options.search ? searched(options, runs, step, std::move(question), show)
-                               : predicted(runs, step, std::move(question), show);
+  auto answer = options.search ? searched(options, runs, target, step, std::move(question), show)
+                               : predicted(runs, target, step, std::move(question), show);
   if (answer && (options.attempt || options.search)) {
     const std::size_t most = options.search ? app::kMostTried : protocol::kMaxChanges;
-    answer = wait_for(runs.target(), app::try_changes(runs, std::move(*answer), most, options.try_seconds));
+    answer = wait_for(target, app::try_changes(runs, std::move(*answer), most, options.try_seconds));
   }
   if (!answer) {
     return answer.error();
   }
   answer->try_seconds = app::seconds_to_try(*answer, options.try_seconds);
   return write_out(rendered_what_if(*answer, *options.output), *options.output);
+}
+
+int run_on_entry(const WhatIfOptions& options, app::WantedChanges wanted) {
+  const auto opened = open_entry_runs(*options.request);
+  if (!opened) {
+    return opened.error();
+  }
+  const auto made = profile_now(**opened);
+  return made ? answer(options, std::move(wanted), *made, **opened, (*opened)->target()) : made.error();
+}
+
+int run_on_script(const WhatIfOptions& options, app::WantedChanges wanted) {
+  const auto opened = ScriptRuns::open({*options.request, options.arguments, options.allow_writes});
+  if (!opened) {
+    return opened.error();
+  }
+  const auto made = (*opened)->profile();
+  return made ? answer(options, std::move(wanted), *made, **opened, (*opened)->target()) : made.error();
 }
 
 int run(const WhatIfOptions& options) {
@@ -151,7 +166,16 @@ int run(const WhatIfOptions& options) {
   if (!wanted) {
     return fail(wanted.error(), kExitUsage);
   }
-  return trace ? run_on_trace(options, std::move(*wanted)) : run_on_entry(options, std::move(*wanted));
+  if (trace) {
+    return run_on_trace(options, std::move(*wanted));
+  }
+  const bool is_script = app::is_training_script(options.request->entry);
+  if (!is_script && (!options.arguments.empty() || options.allow_writes)) {
+    return fail("Arguments after -- and --allow-writes are for training scripts: " + options.request->entry +
+                    " is an entry point.",
+                kExitUsage);
+  }
+  return is_script ? run_on_script(options, std::move(*wanted)) : run_on_entry(options, std::move(*wanted));
 }
 
 /// How a step is answered: "step: predicted, tried", "step and trace: by rule".
@@ -190,10 +214,12 @@ std::string list_of_changes() {
 
 }  // namespace
 
-void add_what_if_command(CLI::App& app, int& exit_code) {
+void add_what_if_command(CLI::App& app, int& exit_code, const std::vector<std::string>& after_dashes) {
   auto options = std::make_shared<WhatIfOptions>();
   CLI::App* command = app.add_subcommand(
-      "what-if", "Predict the effect of changes to a training step, from an entry point or another profiler's trace.");
+      "what-if",
+      "Predict the effect of changes to a training step, from an entry point, a training script, or another profiler's "
+      "trace.");
   command->add_option(
       "--change", options->changes,
       "A change from --list, such as checkpoint or set:fc1:out_features=1024; repeated: each change alone, "
@@ -219,7 +245,10 @@ void add_what_if_command(CLI::App& app, int& exit_code) {
       ->check(number_in(0.5, 600))
       ->capture_default_str();
   add_profile_options(*command, options->request);
-  command->get_option("ENTRY")->description("An entry point, or a trace of torch.profiler or Nsight Systems");
+  command->get_option("ENTRY")->description(
+      "An entry point, a training script whose arguments follow --, or a trace of torch.profiler or Nsight Systems");
+  command->add_flag("--allow-writes", options->allow_writes,
+                    "Let the runs of a script write files and use the network");
   add_output_options(*command, options->output, {"text", "json", "html"});
   add_warnings_option(*command, options->output);
   command->add_flag_callback(
@@ -232,8 +261,12 @@ void add_what_if_command(CLI::App& app, int& exit_code) {
   command->footer(
       "Examples:\n"
       "  ridgeline what-if entry.py --change set:fc1:out_features=1024 --change batch-size:64 --try\n"
+      "  ridgeline what-if train.py --try -- --epochs 1\n"
       "  ridgeline what-if trace.json.gz --change loader-workers:4 --change amp");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  command->callback([options, after_dashes, &exit_code] {
+    options->arguments = after_dashes;
+    exit_code = run(*options);
+  });
 }
 
 }  // namespace ridgeline::cli

@@ -177,7 +177,7 @@ base::Task<ProfileEnd> Entries::profile(app::ProfileRequest request, app::Target
                              events_of(target, ticket, editor_vouches, std::move(progress)));
   Entry& entry = change(target);
   entry.profiled_here = true;
-  entry.is_script = false;
+  entry.script.reset();
   auto end = follow(ticket, std::move(target), must_end_soon, std::move(open_texts), std::move(job));
   co_return co_await std::move(end);
 }
@@ -192,10 +192,15 @@ base::Task<ProfileEnd> Entries::run_script(app::ScriptRequest request, app::Targ
   const app::ProfileQueue::Ticket ticket = queue_->new_ticket();
   app::JobEvents events = events_of(target, ticket, editor_vouches, std::move(progress));
   events.output = std::move(output);
+  events.first = lifetime_.guard([this, path = target.entry](app::ProfileWithSources first) {
+    std::set<std::string> changed(first.changed.begin(), first.changed.end());
+    show(path, std::make_shared<const Figures>(std::move(first), nullptr), std::move(changed));
+  });
+  const auto script = std::make_shared<const app::ScriptRequest>(request);
   auto job = queue_->run_script(ticket, std::move(request), target, std::move(events));
   Entry& entry = change(target);
   entry.profiled_here = false;  // a save does not run a script again
-  entry.is_script = true;
+  entry.script = script;
   auto end = follow(ticket, std::move(target), false, std::move(open_texts), std::move(job));
   co_return co_await std::move(end);
 }
@@ -271,7 +276,9 @@ void Entries::show(const std::string& path, std::shared_ptr<const Figures> figur
   if (before == nullptr) {
     entry.change.clear();
     entry.comparison.reset();
-  } else if (before->profile().id != entry.figures->profile().id) {
+  } else if (before->profile().id == entry.figures->profile().id) {
+    ++entry.trials;
+  } else {
     const analysis::Profile& now = entry.figures->profile();
     entry.comparison = comparison_of(before->profile(), now);
     entry.change =
@@ -289,6 +296,7 @@ app::ProfileQueue::Ticket Entries::new_ticket() {
 }
 
 base::Task<app::ExperimentOutcome> Entries::experiment(app::ProfileQueue::Ticket ticket, app::ProfileRequest request,
+                                                       std::shared_ptr<const app::ScriptRequest> script,
                                                        app::Target target, bool editor_vouches,
                                                        protocol::Experiment experiment,
                                                        std::function<void(const protocol::Progress&)> progress) {
@@ -296,7 +304,8 @@ base::Task<app::ExperimentOutcome> Entries::experiment(app::ProfileQueue::Ticket
     throw base::OwnerGone();
   }
   app::JobEvents events{consent_holds(target, editor_vouches), std::move(progress)};
-  auto job = queue_->experiment(ticket, std::move(request), target, std::move(experiment), std::move(events));
+  auto job = queue_->experiment(ticket, std::move(request), script == nullptr ? std::nullopt : std::optional(*script),
+                                target, std::move(experiment), std::move(events));
   auto end = base::while_alive(lifetime_, std::move(job));
   app::ExperimentOutcome outcome = co_await std::move(end);
   if (outcome.has_error()) {

@@ -48,7 +48,8 @@ struct Entry {
   /// With the figures before; null: there were none, or they were of another batch size.
   std::shared_ptr<const analysis::Comparison> comparison;
   bool profiled_here = false;  ///< the user requested a profile in this process: a save may profile it, too
-  bool is_script = false;      ///< the last profile requested is of the file as it runs, without providers
+  /// How the file was run as a script when its profile was requested last; null: it was profiled as an entry point.
+  std::shared_ptr<const app::ScriptRequest> script;
   std::optional<app::ProfileQueue::Ticket> active;  ///< the profile that is queued or running
   protocol::Progress progress;                      ///< of it
   std::optional<TrialState> trial;                  ///< nothing: neither running nor explained
@@ -104,11 +105,12 @@ class Entries {
   base::Task<ProfileEnd> run_script(app::ScriptRequest request, app::Target target, bool editor_vouches,
                                     std::vector<protocol::SourceText> open_texts, protocol::ProgressHandler progress,
                                     protocol::OutputHandler output);
-  /// Runs an experiment on an entry. Consent is checked as for a profile. `ticket`: of new_ticket(), for
-  /// cancel_experiment().
+  /// Runs an experiment on an entry, which runs as `script` says where that is not null. Consent is checked as for a
+  /// profile. `ticket`: of new_ticket(), for cancel_experiment().
   base::Task<app::ExperimentOutcome> experiment(app::ProfileQueue::Ticket ticket, app::ProfileRequest request,
-                                                app::Target target, bool editor_vouches,
-                                                protocol::Experiment experiment, protocol::ProgressHandler progress);
+                                                std::shared_ptr<const app::ScriptRequest> script, app::Target target,
+                                                bool editor_vouches, protocol::Experiment experiment,
+                                                protocol::ProgressHandler progress);
   app::ProfileQueue::Ticket new_ticket();
   void cancel_experiment(app::ProfileQueue::Ticket ticket);
   /// Cancels the queued or running profile; else the trial.

@@ -38,7 +38,8 @@ std::string what_a_script_runs(const app::Target& target, const app::ScriptReque
     variables += variable + " ";
   }
   return "Profiling this script runs, in " + request.folder + ": " + variables + app::command_line(command) +
-         ". It is ended once some training steps were timed; what it does until then, such as writing files, it does.";
+         ". It is ended once some training steps were timed; what it does until then, such as writing files, it does. "
+         "It runs again for other batch sizes and for changes, when it may write no files.";
 }
 
 app::RunFailure cancelled() {
@@ -158,6 +159,7 @@ base::Task<ProfileEnd> ProfilingFlow::run_script(Workspace& workspace, std::stri
   request.command.insert(request.command.begin(), target->entry);
   request.folder = folder_of_script(workspace, *target, options.folder.empty() ? settings.run_folder : options.folder);
   request.variables = std::move(options.variables);
+  request.sizes = app::SizesRequest{settings.batch_sizes, settings.run_allow_writes};
   auto consent = has_consent(workspace, *target, what_a_script_runs(*target, request));
   if (!co_await std::move(consent)) {
     co_return not_trusted(*target);

@@ -216,6 +216,7 @@ Settings read_settings(const Json& section, std::vector<std::string>& problems) 
     return arguments.has_value();
   });
   run.text("folder", settings.run_folder);
+  run.flag("allowWrites", settings.run_allow_writes);
   const Reader hints(part("inlayHints"), "ridgeline.inlayHints.", problems);
   hints.flag("enabled", settings.inlay_hints);
   hints.number("threshold", 0, 1, settings.inlay_hint_threshold);

@@ -24,6 +24,7 @@ struct Settings {
   double time_limit_seconds = 600;
   std::uint64_t memory_limit_bytes = 0;
   std::vector<std::string> run_arguments;  ///< of a training script that is profiled as it is
+  bool run_allow_writes = false;           ///< its further runs may change files
   std::string run_folder;                  ///< that it runs in; empty: that of the client which the script is in
   bool profile_on_save = true;
   /// The time budget of a profile after a save: short, so that figures are up to date when the user returns to them.

@@ -29,6 +29,12 @@ app::RunFailure failure(FailureKind kind, std::string message) {
   return {protocol::failure_of(kind, "what-if", std::move(message)), ""};
 }
 
+/// To run the script as it ran before.
+ScriptOptions same_run(const app::ScriptRequest& script) {
+  return {std::vector<std::string>(script.command.begin() + 1, script.command.end()), script.folder, script.variables,
+          nullptr};
+}
+
 analysis::ChangeAnswer unknown_row(const ChangeRequest& change) {
   return {.change = change,
           .title = step::title_of(change),
@@ -55,6 +61,7 @@ struct WhatIfFlow::Request final : app::ExperimentRunner {
   Workspace& workspace;
   app::ProfileRequest request;
   app::Target target;
+  std::shared_ptr<const app::ScriptRequest> script{};  ///< null: of an entry point
   std::shared_ptr<EntryChanges> known{};
   std::shared_ptr<ProgressBar> bar{};
   app::ProfileQueue::Ticket ticket = 0;  ///< of the run that goes on
@@ -74,7 +81,7 @@ base::Task<app::ExperimentOutcome> WhatIfFlow::Request::run(Experiment experimen
     }
   };
   auto running =
-      workspace.while_open(entries.experiment(ticket, request, target, vouches, std::move(experiment), show));
+      workspace.while_open(entries.experiment(ticket, request, script, target, vouches, std::move(experiment), show));
   co_return co_await std::move(running);
 }
 
@@ -159,18 +166,23 @@ base::Task<WhatIfFlow::Prepared> WhatIfFlow::prepare(Workspace& workspace, std::
                                                      lsp::CancelToken cancel) {
   auto configured = workspace.configured();
   co_await std::move(configured);
-  if (const auto entry = entries_.find(path); entry != nullptr && entry->is_script) {
-    co_return failure(FailureKind::kProviderMissing, std::string(base::file_name(path)) +
-                                                         " was profiled as a script. What changes bring is known of an "
-                                                         "entry file with providers: write one for its model.");
-  }
+  const auto before = entries_.find(path);
+  std::shared_ptr<const app::ScriptRequest> script = before == nullptr ? nullptr : before->script;
   if (known(path) == nullptr) {
-    auto profiled = profiling_.profile(workspace, workspace.session().uri_of(path), {}, cancel);
+    const std::string uri = workspace.session().uri_of(path);
+    auto profiled = script == nullptr ? profiling_.profile(workspace, uri, {}, cancel)
+                                      : profiling_.run_script(workspace, uri, same_run(*script), cancel);
     const ProfileEnd end = co_await std::move(profiled);
     if (!end) {
       co_return end.error();
     }
     path = (*end)->path;
+    if (script != nullptr && (*end)->figures->profile_with_sources().what_if == nullptr) {
+      co_return failure(FailureKind::kNoTrainingStep,
+                        "What changes bring is known of a script that trains in one process. See `ridgeline job "
+                        "predict` for several.");
+    }
+    script = (*end)->script;
   }
   auto found = workspace.while_open(entries_.find_target(workspace.settings().request(path)));
   auto target = co_await std::move(found);
@@ -187,6 +199,7 @@ base::Task<WhatIfFlow::Prepared> WhatIfFlow::prepare(Workspace& workspace, std::
   const auto open_texts = workspace.open_texts(target->project_root);
   auto unsaved = workspace.while_open(entries_.read_files([open_texts] { return app::unsaved_of(open_texts); }));
   query->request.overlay = co_await std::move(unsaved);
+  query->script = std::move(script);
   query->known = known(path);
   if (query->known == nullptr) {
     co_return failure(FailureKind::kSuperseded, "The code has changed meanwhile. Ask again.");

@@ -6,70 +6,16 @@
 #include <optional>
 #include <utility>
 
+#include "source/autocast_edits.h"
+#include "source/edit_places.h"
 #include "source/entry_point.h"
+#include "source/script_edits.h"
 #include "source/syntax.h"
 #include "source/training_script.h"
 
 namespace ridgeline::source {
 
 namespace {
-
-using Edits = base::Result<std::vector<TextEdit>>;
-
-/// Nodes of one type in the order of the text.
-template <typename Matches>
-std::vector<Node> nodes_in(Node root, Matches matches) {
-  std::vector<Node> found;
-  Cursor cursor(root);
-  std::size_t depth = 0;
-  for (;;) {
-    if (matches(cursor.node())) {
-      found.push_back(cursor.node());
-    }
-    if (cursor.to_first_child()) {
-      ++depth;
-      continue;
-    }
-    while (depth > 0 && !cursor.to_next_sibling()) {
-      cursor.to_parent();
-      --depth;
-    }
-    if (depth == 0) {
-      return found;
-    }
-  }
-}
-
-bool is_call(Node node) { return node.is("call"); }
-
-bool is_trivia(Node node) { return node.is("comment") || node.is("line_continuation"); }
-
-/// The blanks that the line of `offset` begins with.
-std::string_view indentation_at(const SourceTree::Content& content, std::size_t offset) {
-  const std::string_view line = content.lines.line_in(content.text, content.lines.line_of(offset));
-  return line.substr(0, std::min(line.find_first_not_of(" \t"), line.size()));
-}
-
-std::string_view line_end_of(const SourceTree::Content& content) {
-  const std::size_t feed = content.text.find('\n');
-  return feed != std::string::npos && feed > 0 && content.text[feed - 1] == '\r' ? "\r\n" : "\n";
-}
-
-bool begins_line(const SourceTree::Content& content, std::size_t offset) {
-  const std::size_t start = content.lines.start_of(content.lines.line_of(offset));
-  return start + indentation_at(content, offset).size() == offset;
-}
-
-/// Whether the file has `import torch`.
-bool imports_torch(const SourceTree::Content& content) {
-  for (const Node statement : content.root().children()) {
-    if (statement.is("import_statement") &&
-        std::ranges::any_of(statement.children(), [&](Node name) { return content.text_of(name) == "torch"; })) {
-      return true;
-    }
-  }
-  return false;
-}
 
 /// The `def` of a provider; none where it is assigned or imported.
 Node function_of(const SourceTree& tree, ProviderKind kind) {
@@ -85,12 +31,6 @@ Node function_of(const SourceTree& tree, ProviderKind kind) {
 }
 
 // ---- arguments of an optimizer
-
-/// The last part of what is called: "SGD" of `torch.optim.SGD(...)`.
-std::string_view callee_name(const SourceTree::Content& content, Node call) {
-  const std::string_view callee = content.text_of(call.field("function"));
-  return callee.substr(callee.rfind('.') + 1);
-}
 
 bool can_be(std::string_view optimizer, std::string_view argument) {
   const bool fused = is_any_of(optimizer, {"SGD", "Adam", "AdamW", "Adagrad"});
@@ -203,112 +143,6 @@ std::string_view first_parameter(const SourceTree::Content& content, Node functi
   return {};
 }
 
-class Autocast {
- public:
-  Autocast(const SourceTree::Content& content, std::string_view model, std::string_view device)
-      : content_(content), model_(model), device_(device) {}
-
-  /// `block`: of statements, one of which calls the model.
-  Edits around(Node block) {
-    const std::vector<Node> statements = block.children();
-    const auto first = std::ranges::find_if(statements, [&](Node each) { return has(each, false); });
-    if (first == statements.end()) {
-      return base::error("The iteration function does not call `" + std::string(model_) + "` itself.");
-    }
-    if (has(*first, true)) {
-      return inside(*first);
-    }
-    const auto backward = std::find_if(first, statements.end(), [&](Node each) { return has(each, true); });
-    if (backward == statements.end()) {
-      return base::error("Where forward ends is not to be seen: `backward()` is not called beside it.");
-    }
-    if (std::any_of(std::next(backward), statements.end(),
-                    [&](Node each) { return has(each, true) || has(each, false); })) {
-      return base::error("The step goes on with forward or `backward()` behind the first `backward()`.");
-    }
-    const auto begin = std::find_if(statements.begin(), first, [&](Node each) { return computes(each); });
-    return wrapped(begin->span().begin, std::prev(backward)->span().end, backward->span().begin);
-  }
-
- private:
-  /// Whether a statement calls the model, or `.backward()`.
-  bool has(Node statement, bool backward) const {
-    return !nodes_in(statement, [&](Node node) {
-              const std::string_view callee = is_call(node) ? content_.text_of(node.field("function")) : "";
-              return backward ? callee.ends_with(".backward") : !callee.empty() && callee == model_;
-            }).empty();
-  }
-
-  /// Whether autocast may concern a statement before forward, as it did when the change was tried: all but comments and
-  /// calls such as `optimizer.zero_grad()`.
-  bool computes(Node statement) const {
-    if (is_trivia(statement) || statement.is("global_statement") || statement.is("nonlocal_statement")) {
-      return false;
-    }
-    const std::vector<Node> calls = nodes_in(statement, is_call);
-    const bool only_prepares = !calls.empty() && std::ranges::all_of(calls, [&](Node call) {
-      return is_any_of(callee_name(content_, call), {"zero_grad", "train", "eval"});
-    });
-    const std::vector<Node> parts = statement.children();
-    const bool is_docstring = parts.size() == 1 && parts.front().is("string");
-    return !(statement.is("expression_statement") && (only_prepares || is_docstring));
-  }
-
-  /// A statement that calls both: a loop or a branch may have them in one block.
-  Edits inside(Node statement) {
-    if (content_.text_of(statement).find("autocast") != std::string_view::npos) {
-      return base::error("The code uses autocast already.");
-    }
-    const Node body = statement.is("for_statement") || statement.is("with_statement") || statement.is("while_statement")
-                          ? statement.field("body")
-                          : Node();
-    return body.exists() && has(body, false) && has(body, true)
-               ? around(body)
-               : Edits(base::error("Forward and backward are one statement."));
-  }
-
-  Edits wrapped(std::size_t begin, std::size_t end, std::size_t next) const {
-    if (slice(content_.text, {begin, end}).find("autocast") != std::string_view::npos) {
-      return base::error("The code uses autocast already.");
-    }
-    if (!begins_line(content_, begin) || content_.lines.line_of(end) == content_.lines.line_of(next)) {
-      return base::error("Forward shares a line with other statements.");
-    }
-    const std::string indent(indentation_at(content_, begin));
-    const std::string step = indent.find('\t') != std::string::npos ? "\t" : "    ";
-    std::vector<TextEdit> edits = {{{begin, begin},
-                                    "with torch.autocast(\"" + std::string(device_) + "\", dtype=torch.bfloat16):" +
-                                        std::string(line_end_of(content_)) + indent + step}};
-    const std::size_t last = content_.lines.line_of(end);
-    for (std::size_t line = content_.lines.line_of(begin) + 1; line <= last; ++line) {
-      const std::size_t start = content_.lines.start_of(line);
-      const std::string_view text = content_.lines.line_in(content_.text, line);
-      if (in_string(start)) {
-        return base::error("Forward has a string of several lines.");
-      }
-      if (text.find_first_not_of(" \t\r\f") != std::string_view::npos) {
-        edits.push_back({{start, start}, step});
-      }
-    }
-    return edits;
-  }
-
-  /// Whether a string goes on at the beginning of a line.
-  bool in_string(std::size_t offset) const {
-    Cursor cursor(content_.root());
-    while (cursor.to_child_after(offset) && cursor.node().span().begin < offset) {
-      if (cursor.node().is("string")) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  const SourceTree::Content& content_;
-  std::string_view model_;
-  std::string_view device_;
-};
-
 Edits autocast_edits(const SourceTree& tree, std::string_view device) {
   const SourceTree::Content& content = tree.content();
   const Node provider = function_of(tree, ProviderKind::kIteration);
@@ -328,7 +162,7 @@ Edits autocast_edits(const SourceTree& tree, std::string_view device) {
   if (functions.size() != 1) {
     return base::error("Which function calls `" + std::string(model) + "` is not to be seen.");
   }
-  return Autocast(content, model, device).around(functions.front().field("body"));
+  return autocast_around(content, functions.front().field("body"), model, device);
 }
 
 // ---- the model's memory format
@@ -463,24 +297,30 @@ class WidthEdits {
 };
 
 Edits edits_of(const SourceTree& tree, std::string_view change, std::string_view device) {
-  const std::size_t colon = change.find(':');
-  if (change == "fused-optimizer") {
+  const bool is_script = !find_entry_point(tree).has_value();
+  const std::size_t colon = std::min(change.find(':'), change.size());
+  const std::string_view name = change.substr(0, colon);
+  const std::string argument(change.substr(std::min(colon + 1, change.size())));
+  if (name == "fused-optimizer") {
     return optimizer_edits(tree, "fused", "foreach");
   }
-  if (change == "foreach-optimizer") {
+  if (name == "foreach-optimizer") {
     return optimizer_edits(tree, "foreach", "fused");
   }
-  if (change == "bf16-autocast") {
-    return autocast_edits(tree, device);
+  if (name == "bf16-autocast") {
+    return is_script ? script_autocast_edits(tree, device) : autocast_edits(tree, device);
   }
-  if (change == "channels-last") {
-    return channels_last_edits(tree);
+  if (name == "channels-last") {
+    return is_script ? script_channels_last_edits(tree) : channels_last_edits(tree);
   }
-  if (colon != std::string_view::npos && change.substr(0, colon) == "batch-size") {
-    return batch_size_edits(tree, change.substr(colon + 1));
+  if (name == "compile" && is_script) {
+    return script_compile_edits(tree);
   }
-  if (colon != std::string_view::npos && change.substr(0, colon) == "set") {
-    return WidthEdits(tree).edits(change.substr(colon + 1));
+  if (name == "batch-size") {
+    return is_script ? script_batch_size_edits(tree, argument) : batch_size_edits(tree, argument);
+  }
+  if (name == "set") {
+    return WidthEdits(tree).edits(argument);
   }
   return base::error("This change is for you to write.");
 }

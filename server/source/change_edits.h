@@ -1,4 +1,5 @@
-// Changes of the training step (ridgeline what-if) as edits of the entry file, where these are small and safe.
+// Changes of the training step (ridgeline what-if) as edits of an entry file or of a training script, where these are
+// small and safe.
 #pragma once
 
 #include <span>

@@ -74,6 +74,27 @@ class NumberReader {
     return key.is("string") ? setting(unquoted(content_.text_of(key))) : std::nullopt;
   }
 
+  /// The only number of the text that the value is.
+  Node literal(Node value, int nesting = 0) {
+    value = without_parentheses(value);
+    if (!value.exists() || nesting > kMaxNesting || value.is("integer")) {
+      return value.exists() && value.is("integer") ? value : Node();
+    }
+    std::string_view name;
+    if (value.is("identifier")) {
+      name = content_.text_of(value);
+      if (const ScriptStatement* const assigned = assignment_of(script_, name); assigned != nullptr) {
+        return literal(assigned->value, nesting + 1);
+      }
+    } else if (value.is("attribute")) {
+      name = content_.text_of(value.field("attribute"));
+    } else if (value.is("subscript") && value.field("subscript").is("string")) {
+      name = unquoted(content_.text_of(value.field("subscript")));
+    }
+    const std::vector<Node> stated = name.empty() ? std::vector<Node>() : settings(name);
+    return stated.size() == 1 ? stated.front() : Node();
+  }
+
  private:
   static Number result_of(std::string_view sign, Number left, Number right) {
     if (!left || !right || *left < 0 || *right < 0) {
@@ -88,23 +109,30 @@ class NumberReader {
                                         : std::nullopt;
   }
 
-  /// A setting by its name: an option's default goes before what a configuration states, as the command line decides.
+  /// A setting by its name.
   Number setting(std::string_view name) const {
-    std::set<std::int64_t> options;
-    std::set<std::int64_t> fields;
+    std::set<std::int64_t> found;
+    for (const Node literal : settings(name)) {
+      found.insert(*integer(content_.text_of(literal)));
+    }
+    return found.size() == 1 ? Number(*found.begin()) : std::nullopt;
+  }
+
+  /// The numbers that a setting is given: an option's default goes before what a configuration states, as the command
+  /// line decides.
+  std::vector<Node> settings(std::string_view name) const {
+    std::vector<Node> options;
+    std::vector<Node> fields;
+    const auto add = [&](std::vector<Node>& numbers, Node literal) {
+      if (literal.is("integer") && integer(content_.text_of(literal)).has_value()) {
+        numbers.push_back(literal);
+      }
+    };
     for_each_node(content_.root(), [&](Node node, const std::vector<Node>& /*ancestors*/) {
       add(options, option_default(node, name));
       add(fields, stated(node, name));
     });
-    const std::set<std::int64_t>& found = options.empty() ? fields : options;
-    return found.size() == 1 ? Number(*found.begin()) : std::nullopt;
-  }
-
-  void add(std::set<std::int64_t>& numbers, Node literal) const {
-    const Number number = literal.is("integer") ? integer(content_.text_of(literal)) : std::nullopt;
-    if (number.has_value()) {
-      numbers.insert(*number);
-    }
+    return options.empty() ? fields : options;
   }
 
   /// `default` in the call `parser.add_argument("--batch-size", default=64)`, or click's `option`, for "batch_size".
@@ -180,6 +208,10 @@ Node argument_or_option(const Content& content, const TrainingScript& script, No
 std::string number_of(const Content& content, const TrainingScript& script, Node value) {
   const Number number = NumberReader(content, script).number(value);
   return number.has_value() && *number > 0 ? std::to_string(*number) : std::string();
+}
+
+Node number_literal_of(const Content& content, const TrainingScript& script, Node value) {
+  return NumberReader(content, script).literal(value);
 }
 
 }  // namespace ridgeline::source

@@ -17,4 +17,8 @@ Node argument_or_option(const SourceTree::Content& content, const TrainingScript
 /// understood, stands in another file, or the script states several.
 std::string number_of(const SourceTree::Content& content, const TrainingScript& script, Node value);
 
+/// The one number of the text that decides the value, to be edited; none: there is no such number, or there are
+/// several.
+Node number_literal_of(const SourceTree::Content& content, const TrainingScript& script, Node value);
+
 }  // namespace ridgeline::source

@@ -186,18 +186,22 @@ base::Result<void, protocol::Failure> Job::spawn_command(const std::string& sour
     reaper_.watch(process_, lifetime_.guard([this](int status) { on_command_ended(status); }));
     return {};
   }
-  std::vector<std::string> command = options_.command;
-  if (options_.guarded) {
-    command.insert(command.begin(), {"/proc/self/exe", "guard", "--folder", folder_, "--"});
-  }
-  const auto started = spawn_in_foreground(command, variables, options_.discards_output);
+  const auto started = spawn_in_foreground(command(), variables, options_.discards_output);
   if (!started) {
     return start_failure(FailureKind::kEntryUnreadable,
-                         "Cannot run " + command.front() + ": " + started.error().message() + ".");
+                         "Cannot run " + command().front() + ": " + started.error().message() + ".");
   }
   process_ = *started;
   reaper_.watch(process_, lifetime_.guard([this](int status) { on_command_ended(status); }));
   return {};
+}
+
+std::vector<std::string> Job::command() const {
+  std::vector<std::string> words = options_.command;
+  if (options_.guarded) {
+    words.insert(words.begin(), {"/proc/self/exe", "guard", "--folder", folder_, "--"});
+  }
+  return words;
 }
 
 base::Result<pid_t, protocol::Failure> Job::spawn_in_background(const std::vector<std::string>& variables) {
@@ -205,7 +209,7 @@ base::Result<pid_t, protocol::Failure> Job::spawn_in_background(const std::vecto
   if (output_read.get() < 0) {
     return start_failure(FailureKind::kResources, "The daemon has no file descriptors left for the script.");
   }
-  const auto started = spawn({options_.command,
+  const auto started = spawn({command(),
                               options_.folder,
                               {{output_write.get(), STDOUT_FILENO}, {output_write.get(), STDERR_FILENO}},
                               variables});
@@ -213,7 +217,11 @@ base::Result<pid_t, protocol::Failure> Job::spawn_in_background(const std::vecto
     return start_failure(FailureKind::kEntryUnreadable, "Cannot start the script: " + started.error().message() + ".");
   }
   output_ = std::make_shared<OutputCapture>(loop_, std::move(output_read));
-  output_->start([this](std::string_view text) { listener_.on_job_output(text); });  // until ~Job closes it
+  output_->start([this](std::string_view text) {  // until ~Job closes it
+    if (!options_.discards_output) {
+      listener_.on_job_output(text);
+    }
+  });
   return *started;
 }
 
@@ -462,7 +470,7 @@ void Job::end_when_quiet() {
       end.joined = true;
       JobProcess process = taken(client);
       const auto* problem = std::get_if<protocol::Failure>(&process.outcome);
-      if (problem == nullptr || !problem->message.empty()) {
+      if (problem == nullptr || !problem->message.empty() || options_.spec.experiment.has_value()) {
         end.processes.push_back(std::move(process));
       }
     }
@@ -480,6 +488,9 @@ Report Job::guard_report() const {
 /// With a failure without a message for a process that did not train.
 JobProcess Job::taken(Client& client) const {
   JobProcess process{*client.joined, protocol::Failure{}};
+  if (client.inbox != nullptr && options_.spec.experiment.has_value()) {
+    process.findings = client.inbox->take_findings();
+  }
   if (client.inbox != nullptr && !client.inbox->batches().empty()) {
     const protocol::Failure ended =
         start_failure(FailureKind::kProcessDied, "The script ended before the steps were recorded and timed.");

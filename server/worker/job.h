@@ -39,8 +39,8 @@ struct JobOptions {
   bool in_background = false;
   std::string folder{};                  ///< in the background: the working folder; empty: ours
   std::vector<std::string> variables{};  ///< "NAME=value", added to our environment
-  bool guarded = false;          ///< in the foreground: it may not change files, as worker/guard/guarded_command.h says
-  bool discards_output = false;  ///< the command's standard streams are /dev/null, not ours
+  bool guarded = false;                  ///< it may not change files, as worker/guard/guarded_command.h says
+  bool discards_output = false;  ///< in the foreground its streams are /dev/null, not ours; else only the end is kept
   std::string device{};          ///< "cpu": also where the code asks for CUDA; empty: what it asks for
   std::vector<int> ranks{};      ///< that are recorded, ascending; empty: all
 };
@@ -49,6 +49,8 @@ struct JobOptions {
 struct JobProcess {
   protocol::Joined joined;
   std::variant<RunOutput, protocol::Failure> outcome;
+  ExperimentFindings
+      findings{};  ///< of an experiment; then `outcome` is why it did not come to its end, or has no text
 };
 
 struct JobEnd {
@@ -93,6 +95,7 @@ class Job final : private AgentBuildListener {
   /// A process that has connected.
   struct Client final : RunInboxListener {
     Client(Job& owner, Socket connected) : job(owner), socket(std::move(connected)) {}
+    void on_progress(const protocol::Progress& progress) override { job.listener_.on_job_progress(progress); }
     void on_ready_to_record(const protocol::ReadyToRecord& ready) override { job.ready(number, ready); }
     Job& job;
     Socket socket;
@@ -108,6 +111,8 @@ class Job final : private AgentBuildListener {
   Job(boost::asio::io_context& loop, Reaper& reaper, JobOptions options, JobListener& listener);
   base::Result<void, protocol::Failure> listen();
   base::Result<void, protocol::Failure> spawn_command(const std::string& sources);
+  /// As it is started: by the guard, where it may not change files.
+  std::vector<std::string> command() const;
   base::Result<pid_t, protocol::Failure> spawn_in_background(const std::vector<std::string>& variables);
   void report(const char* stage, double fraction, const std::string& message) const;
   /// The script has been stopped once its steps were timed: it is not waited for forever.

@@ -144,6 +144,7 @@ def _run(script: Path, arguments: tuple[str, ...], options: dict[str, Any]) -> l
         "loaderSizes": [],
         "memoryLimitBytes": 0,
         "agreeSteps": False,
+        "experiment": None,
         "batchSize": 0,
         **options,
     }

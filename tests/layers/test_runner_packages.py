@@ -19,7 +19,7 @@ LAYERS = {
     "measure": ["common", "machine", "cuda"],
     "step": ["common", "machine", "cuda", "measure"],
     "changes": ["common", "machine", "cuda", "measure", "step"],
-    "script": ["common", "machine", "step"],
+    "script": ["common", "machine", "step", "changes"],
     "": ["common", "machine", "cuda", "measure", "step", "changes"],
 }
 
@@ -71,7 +71,7 @@ def test_no_modules_import_each_other() -> None:
     [
         ("step.a", "from ridgeline_runner.measure import operation_key", ""),
         ("measure.a", "from ridgeline_runner.step.entry import load", "ridgeline_runner.step.entry"),
-        ("script.a", "def f():\n    from ridgeline_runner.changes import trial", "ridgeline_runner.changes.trial"),
+        ("changes.a", "def f():\n    from ridgeline_runner.script import run", "ridgeline_runner.script.run"),
         ("common.a", "from ridgeline_runner import fork_server", "ridgeline_runner.fork_server"),
     ],
 )

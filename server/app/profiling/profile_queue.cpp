@@ -10,6 +10,7 @@
 #include "app/profiling/profile_entry.h"
 #include "app/profiling/remaining_time.h"
 #include "app/profiling/run_script.h"
+#include "app/profiling/script_experiment.h"
 #include "app/profiling/size_chooser.h"
 
 namespace ridgeline::app {
@@ -49,6 +50,10 @@ struct ProfileQueue::Job {
   std::function<void(ExperimentOutcome)> found{};  ///< the outcome of an experiment, to the task that waits for it
 
   bool is_trial() const { return held != nullptr; }
+  bool is_on_worker() const {
+    const bool is_timing = experiment.has_value() && experiment->kind == protocol::Experiment::Kind::kMeasure;
+    return state == State::kRunning && (!script.has_value() || is_timing);
+  }
 };
 
 /// The process of a script, which belongs to its job.
@@ -135,10 +140,12 @@ base::Task<ProfileOutcome> ProfileQueue::run_script(Ticket ticket, ScriptRequest
   return outcome_of(std::move(job));
 }
 
-base::Task<ExperimentOutcome> ProfileQueue::experiment(Ticket ticket, ProfileRequest request, Target target,
+base::Task<ExperimentOutcome> ProfileQueue::experiment(Ticket ticket, ProfileRequest request,
+                                                       std::optional<ScriptRequest> script, Target target,
                                                        protocol::Experiment experiment, JobEvents events) {
   supersede([](const Job& job) { return job.is_trial(); });
   auto job = std::make_shared<Job>(Job{ticket, std::move(request), std::move(target), nullptr, std::move(events)});
+  job->script = std::move(script);
   job->experiment = std::move(experiment);
   jobs_.push_back(job);
   const auto begin = [this, job](std::function<void(ExperimentOutcome)> found) {
@@ -184,7 +191,9 @@ base::Task<bool> ProfileQueue::has_turn(std::shared_ptr<Job> job) {
 /// A job whose turn has come, for the use case that it is.
 class ProfileQueue::JobRunner final : public EntryRunner, public ScriptRunner {
  public:
-  JobRunner(ProfileQueue& queue, std::shared_ptr<Job> job) : queue_(queue), job_(std::move(job)) {}
+  /// `keeps_turn`: it may run again after a run.
+  JobRunner(ProfileQueue& queue, std::shared_ptr<Job> job, bool keeps_turn)
+      : queue_(queue), job_(std::move(job)), keeps_turn_(keeps_turn) {}
 
   base::Task<std::shared_ptr<worker::Finished>> run(PlannedRun plan, RemainingTime& remaining) override;
   base::Task<base::Result<std::shared_ptr<worker::JobEnd>, protocol::Failure>> run(worker::JobOptions options) override;
@@ -200,6 +209,7 @@ class ProfileQueue::JobRunner final : public EntryRunner, public ScriptRunner {
 
   ProfileQueue& queue_;
   std::shared_ptr<Job> job_;
+  const bool keeps_turn_;
   std::string warnings_;
 };
 
@@ -222,8 +232,10 @@ std::optional<protocol::Failure> ProfileQueue::JobRunner::leave_the_worker() {
   if (job_->ended_as.has_value()) {
     return ended(*job_->ended_as);
   }
-  job_->state = Job::State::kAnalysing;
-  queue_.start_next();
+  if (!keeps_turn_) {
+    job_->state = Job::State::kAnalysing;
+    queue_.start_next();
+  }
   return std::nullopt;
 }
 
@@ -263,8 +275,8 @@ base::Task<void> ProfileQueue::run(std::shared_ptr<Job> job) {
   if (!co_await std::move(turn)) {
     co_return;
   }
-  JobRunner runner(*this, job);
-  auto making = job->script.has_value() ? make_script_profile(runner, *job->script, job->target)
+  JobRunner runner(*this, job, job->script.has_value() && job->script->sizes.has_value());
+  auto making = job->script.has_value() ? make_script_profile(runner, *job->script, job->target, job->events.first)
                 : job->is_trial()       ? app::try_batch_size(runner, job->request, job->target, job->held)
                                         : make_profile(runner, job->request, job->target);
   ProfileOutcome outcome = co_await std::move(making);
@@ -282,6 +294,12 @@ base::Task<void> ProfileQueue::run_experiment(std::shared_ptr<Job> job) {
     co_return;
   }
   job->state = Job::State::kRunning;
+  if (job->script.has_value() && job->experiment->kind != protocol::Experiment::Kind::kMeasure) {
+    auto running = run_on_script(job);
+    ExperimentOutcome outcome = co_await std::move(running);
+    finish_experiment(*job, job->ended_as.has_value() ? ended(*job->ended_as) : std::move(outcome));
+    co_return;
+  }
   auto measurement = measure(job, plan_experiment(job->request, job->target, *job->experiment), nullptr);
   const std::shared_ptr<worker::Finished> finished = co_await std::move(measurement);
   if (job->ended_as.has_value()) {
@@ -289,6 +307,20 @@ base::Task<void> ProfileQueue::run_experiment(std::shared_ptr<Job> job) {
   } else {
     finish_experiment(*job, findings_of(std::move(*finished)));
   }
+}
+
+base::Task<ExperimentOutcome> ProfileQueue::run_on_script(std::shared_ptr<Job> job) {
+  JobRunner runner(*this, job, true);
+  ScriptRunner& script_runner = runner;
+  auto planning = analysed<worker::JobOptions>(
+      script_runner, [script = *job->script, target = job->target] { return plan_background_job(script, target); });
+  auto planned = co_await std::move(planning);
+  if (!planned) {
+    co_return std::move(planned).error();
+  }
+  const bool allow_writes = job->script->sizes.has_value() && job->script->sizes->allow_writes;
+  auto running = run_script_experiment(script_runner, std::move(*planned), allow_writes, *job->experiment);
+  co_return co_await std::move(running);
 }
 
 base::Task<ProfileQueue::ScriptEnd> ProfileQueue::measure_script(std::shared_ptr<Job> job, worker::JobOptions options) {
@@ -341,7 +373,7 @@ void ProfileQueue::end(Ticket ticket, FailureKind kind) {
   job->ended_as = kind;
   if (job->script_process != nullptr) {
     job->script_process->cancel();
-  } else if (job->state == Job::State::kRunning) {
+  } else if (job->is_on_worker()) {
     worker_->cancel();
   } else {
     finish(*job, ended(kind));

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,6 +31,7 @@ struct JobEvents {
   base::Task<bool> permission;
   protocol::ProgressHandler progress;
   protocol::OutputHandler output{};  ///< of a script: what it writes, as it comes
+  ProfileHandler first{};            ///< of a script: its profile, before other batch sizes are measured
 };
 
 /// Lives on the loop; the analysis runs on the pool. A request for an entry that waits or runs replaces it: the latest
@@ -55,8 +57,9 @@ class ProfileQueue {
   base::Task<ProfileOutcome> try_batch_size(Ticket ticket, ProfileRequest request, Target target,
                                             std::shared_ptr<const ProfileWithSources> held, JobEvents events);
   /// Runs an experiment on the entry, in the order of the profiles; it replaces trials, and no profile.
-  base::Task<ExperimentOutcome> experiment(Ticket ticket, ProfileRequest request, Target target,
-                                           protocol::Experiment experiment, JobEvents events);
+  /// `script`: how the entry runs where it is a script; else nothing.
+  base::Task<ExperimentOutcome> experiment(Ticket ticket, ProfileRequest request, std::optional<ScriptRequest> script,
+                                           Target target, protocol::Experiment experiment, JobEvents events);
   /// The job ends with a failure of kind "cancelled", within 200 ms. Unknown tickets are ignored.
   void cancel(Ticket ticket) { end(ticket, protocol::FailureKind::kCancelled); }
   /// Jobs that wait or run.
@@ -74,6 +77,7 @@ class ProfileQueue {
   base::Task<void> run_experiment(std::shared_ptr<Job> job);
   /// Waits for the job's turn. False when it has ended: it may have been cancelled, or its code may not run.
   base::Task<bool> has_turn(std::shared_ptr<Job> job);
+  base::Task<ExperimentOutcome> run_on_script(std::shared_ptr<Job> job);
   base::Task<ScriptEnd> measure_script(std::shared_ptr<Job> job, worker::JobOptions options);
   /// `remaining` outlives the task; null: the time that is left is not known.
   base::Task<std::shared_ptr<worker::Finished>> measure(std::shared_ptr<Job> job, PlannedRun plan,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,11 +34,12 @@ struct ProfileWithSources {
   std::optional<source::Span> batch_size_literal{};
   /// The lines of the profile's library call, in its order, as they were when the profile was made or loaded.
   std::vector<std::string> library_lines{};
-  /// The step, for predictions of changes. Null: the profile was loaded, or is of a script.
+  /// The step, for predictions of changes. Null: the profile was loaded, or is of a script of several processes.
   std::shared_ptr<const WhatIfBase> what_if{};
 };
 
 using ProfileOutcome = base::Result<ProfileWithSources, RunFailure>;
+using ProfileHandler = std::function<void(ProfileWithSources)>;
 
 /// A profile that was just made, with the texts of its lines and, where it is kept, its id.
 struct ProfiledEntry {

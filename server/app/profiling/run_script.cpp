@@ -8,8 +8,11 @@
 #include <utility>
 #include <variant>
 
+#include "app/profiling/further_run.h"
 #include "app/profiling/kept_profiles.h"
 #include "app/profiling/ran_sources.h"
+#include "app/profiling/script_sizes.h"
+#include "app/profiling/what_if_base.h"
 #include "base/path.h"
 #include "worker/process.h"
 
@@ -22,6 +25,8 @@ using Planned = base::Result<worker::JobOptions, RunFailure>;
 bool has_figures(const worker::JobProcess& process) {
   return std::holds_alternative<worker::RunOutput>(process.outcome);
 }
+
+bool has_trained(const worker::JobEnd& end) { return std::ranges::any_of(end.processes, has_figures); }
 
 base::Result<RankRun, RunFailure> analysed_rank(worker::JobProcess process, const worker::JobOptions& options,
                                                 const store::Moment& began) {
@@ -76,10 +81,16 @@ ScriptRun analysed_job(worker::JobEnd end, const worker::JobOptions& options, co
   return run;
 }
 
-/// Runs what was planned, also with other batch sizes. `plan` reads files, and `began` is before that.
+/// A job that has run to its end, and how it was started.
+struct EndedJob {
+  std::shared_ptr<worker::JobEnd> end;
+  worker::JobOptions options;
+  store::Moment began;  ///< before its plan read files
+};
+
+/// Runs what `plan`, which reads files, returns.
 template <typename Plan>
-base::Task<Answer<ScriptRun>> run_planned(ScriptRunner& runner, Plan plan, std::optional<SizesRequest> sizes,
-                                          bool only_first, std::string project_root) {
+base::Task<Answer<EndedJob>> run_planned(ScriptRunner& runner, Plan plan, std::string project_root) {
   const store::Moment began;
   auto planning = analysed<worker::JobOptions>(runner, std::move(plan));
   const Planned planned = co_await std::move(planning);
@@ -91,18 +102,20 @@ base::Task<Answer<ScriptRun>> run_planned(ScriptRunner& runner, Plan plan, std::
   if (!ended) {
     co_return FailedProjectRun{{ended.error(), ""}, planned->spec.project_root};
   }
-  if (sizes.has_value()) {
-    auto sampling = sample_sizes(runner, **ended, *planned, *sizes);
-    co_await std::move(sampling);
+  if (const std::string obstacle = write_obstacle((*ended)->guard); !obstacle.empty() && !has_trained(**ended)) {
+    co_return FailedProjectRun{
+        {protocol::failure_of(protocol::FailureKind::kNoTrainingStep, "start", "No step was measured: " + obstacle),
+         ""},
+        planned->spec.project_root};
   }
-  auto analysing = analysed<ScriptRun>(runner, [end = *ended, options = *planned, began, only_first] {
-    return base::Result<ScriptRun, RunFailure>(analysed_job(std::move(*end), options, began, only_first));
+  co_return EndedJob{*ended, *planned, began};
+}
+
+base::Task<base::Result<ScriptRun, RunFailure>> analysed_off_loop(ScriptRunner& runner, EndedJob job, bool only_first) {
+  auto analysing = analysed<ScriptRun>(runner, [job = std::move(job), only_first] {
+    return base::Result<ScriptRun, RunFailure>(analysed_job(*job.end, job.options, job.began, only_first));
   });
-  auto run = co_await std::move(analysing);
-  if (!run) {
-    co_return FailedProjectRun{std::move(run).error(), planned->spec.project_root};
-  }
-  co_return std::move(*run);
+  co_return co_await std::move(analysing);
 }
 
 /// Why a job has no process to show.
@@ -133,7 +146,22 @@ ProfileOutcome first_profile(ScriptRun run, const Target& target) {
   }
   ProfileRequest request;
   request.keep = false;
-  return profile_with_sources(keep_with_texts(std::move(first), request, target));
+  auto what_if = run.trained == 1 ? std::make_shared<const WhatIfBase>(what_if_base(first)) : nullptr;
+  ProfileWithSources made = profile_with_sources(keep_with_texts(std::move(first), request, target));
+  made.what_if = std::move(what_if);
+  return made;
+}
+
+base::Task<ProfileOutcome> shown_profile(ScriptRunner& runner, EndedJob job, Target target) {
+  auto analysing = analysed_off_loop(runner, std::move(job), true);
+  auto run = co_await std::move(analysing);
+  if (!run) {
+    co_return std::move(run).error();
+  }
+  const auto shared = std::make_shared<ScriptRun>(std::move(*run));
+  auto making =
+      analysed<ProfileWithSources>(runner, [shared, target] { return first_profile(std::move(*shared), target); });
+  co_return co_await std::move(making);
 }
 
 }  // namespace
@@ -147,7 +175,22 @@ base::Task<Answer<ScriptRun>> run_script(ScriptRunner& runner, ScriptQuestion qu
     }
     return options;
   };
-  return run_planned(runner, plan, question.sizes, false, question.script.place.project_root);
+  const std::string& root = question.script.place.project_root;
+  auto running = run_planned(runner, plan, root);
+  const auto job = co_await std::move(running);
+  if (!job) {
+    co_return job.error();
+  }
+  if (question.script.sizes.has_value()) {
+    auto sampling = sample_sizes(runner, *job->end, job->options, *question.script.sizes);
+    co_await std::move(sampling);
+  }
+  auto analysing = analysed_off_loop(runner, *job, false);
+  auto run = co_await std::move(analysing);
+  if (!run) {
+    co_return FailedProjectRun{std::move(run).error(), job->options.spec.project_root};
+  }
+  co_return std::move(*run);
 }
 
 std::string keep_script_profile(RankRun& rank, const ProfileRequest& place) {
@@ -164,17 +207,33 @@ std::string keep_script_profile(RankRun& rank, const ProfileRequest& place) {
   return keep_profile(rank.run, request, *target, seconds_since_1970());
 }
 
-base::Task<ProfileOutcome> make_script_profile(ScriptRunner& runner, ScriptRequest request, Target target) {
+base::Task<ProfileOutcome> make_script_profile(ScriptRunner& runner, ScriptRequest request, Target target,
+                                               ProfileHandler show) {
+  const std::optional<SizesRequest> sizes = request.sizes;
   const auto plan = [request = std::move(request), target]() { return plan_background_job(request, target); };
-  auto running = run_planned(runner, plan, std::nullopt, true, target.project_root);
-  auto run = co_await std::move(running);
-  if (!run) {
-    co_return std::get<FailedProjectRun>(std::move(run).error()).failure;
+  auto running = run_planned(runner, plan, target.project_root);
+  const auto job = co_await std::move(running);
+  if (!job) {
+    co_return std::get<FailedProjectRun>(job.error()).failure;
   }
-  const auto shared = std::make_shared<ScriptRun>(std::move(*run));
-  auto making =
-      analysed<ProfileWithSources>(runner, [shared, target] { return first_profile(std::move(*shared), target); });
-  co_return co_await std::move(making);
+  auto making = shown_profile(runner, *job, target);
+  ProfileOutcome made = co_await std::move(making);
+  if (!made || !sizes.has_value() || made->what_if == nullptr) {
+    co_return made;
+  }
+  if (show) {
+    show(*made);
+  }
+  auto sampling = sample_sizes(runner, *job->end, job->options, *sizes);
+  co_await std::move(sampling);
+  auto again = shown_profile(runner, *job, target);
+  ProfileOutcome with_sizes = co_await std::move(again);
+  if (!with_sizes) {
+    co_return made;
+  }
+  with_sizes->profile.id = made->profile.id;  // it is the same profile, of which more is known
+  with_sizes->what_if = made->what_if;
+  co_return with_sizes;
 }
 
 }  // namespace ridgeline::app

@@ -12,7 +12,6 @@
 #include "app/profiling/profile_with_sources.h"
 #include "app/profiling/script_profile.h"
 #include "app/profiling/script_runner.h"
-#include "app/profiling/script_sizes.h"
 #include "app/profiling/use_case_failure.h"
 #include "base/task.h"
 #include "protocol/worker_messages.h"
@@ -22,8 +21,7 @@ namespace ridgeline::app {
 struct ScriptQuestion {
   ScriptRequest script;
   protocol::BoundaryRequest boundary;
-  std::vector<int> ranks;             ///< that are recorded, ascending; empty: all
-  std::optional<SizesRequest> sizes;  ///< absent: only the script's own
+  std::vector<int> ranks;  ///< that are recorded, ascending; empty: all
 };
 
 /// A process that trained.
@@ -56,7 +54,9 @@ base::Task<Answer<ScriptRun>> run_script(ScriptRunner& runner, ScriptQuestion qu
 [[nodiscard]] std::string keep_script_profile(RankRun& rank, const ProfileRequest& place);
 
 /// Runs an editor's script in the background until its steps are timed: the profile of its first process that trained.
-/// Not kept in the store.
-base::Task<ProfileOutcome> make_script_profile(ScriptRunner& runner, ScriptRequest request, Target target);
+/// Not kept in the store. `show`, where it is given, is called on the loop with the profile before other batch sizes
+/// are measured.
+base::Task<ProfileOutcome> make_script_profile(ScriptRunner& runner, ScriptRequest request, Target target,
+                                               ProfileHandler show);
 
 }  // namespace ridgeline::app

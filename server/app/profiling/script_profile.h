@@ -1,6 +1,7 @@
 // A training script that runs as it is: the job of a request, and the profile of a process of it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,12 +12,20 @@
 
 namespace ridgeline::app {
 
+/// Further runs of a script, for other batch sizes.
+struct SizesRequest {
+  std::vector<int> sizes;     ///< of a training step; empty: half, one and a half times, and twice the script's own
+  bool allow_writes = false;  ///< the command may change files; else it ends at the first, unchanged
+};
+
 struct ScriptRequest {
-  ProfileRequest place;              ///< of which interpreter, device, project root and time budget are used
-  int steps = 0;                     ///< to record; 0: as many as fit into a second
-  int batch_size = 0;                ///< samples of a step, where the user says so; else 0
-  bool stop = false;                 ///< whether the script ends once its steps are timed
-  std::vector<std::string> command;  ///< a script with its arguments, or any command; not empty
+  ProfileRequest place;                 ///< of which interpreter, device, project root and time budget are used
+  int steps = 0;                        ///< to record; 0: as many as fit into a second
+  int batch_size = 0;                   ///< samples of a step, where the user says so; else 0
+  bool stop = false;                    ///< whether the script ends once its steps are timed
+  std::vector<std::string> command;     ///< a script with its arguments, or any command; not empty
+  bool is_silent = false;               ///< without the user's streams, and not allowed to change files
+  std::optional<SizesRequest> sizes{};  ///< absent: only the script's own batch size
   // In the background, as an editor runs it:
   std::string folder{};                  ///< the working folder; empty: the script's
   std::vector<std::string> variables{};  ///< "NAME=value", added to the environment

@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "app/profiling/further_run.h"
 #include "app/profiling/profile_run.h"
-#include "worker/guard/guard_report.h"
 
 namespace ridgeline::app {
 
@@ -60,18 +60,6 @@ protocol::Failure skipped(FailureKind kind, int size, const std::string& message
   return failure;
 }
 
-/// What a run did without, which may be why it failed; else empty.
-std::string kept_from(const worker::Report& guard) {
-  std::string text;
-  if (!guard.refused.empty()) {
-    text += " It was kept from writing " + guard.refused + ": see --allow-writes.";
-  }
-  if (!guard.connection.empty()) {
-    text += " It was kept from connecting to " + guard.connection + ": see --allow-writes.";
-  }
-  return text;
-}
-
 /// Why a process of a run measured nothing.
 protocol::Failure why_nothing(const worker::JobEnd& end, int size) {
   for (const worker::JobProcess& process : end.processes) {
@@ -80,18 +68,6 @@ protocol::Failure why_nothing(const worker::JobEnd& end, int size) {
     }
   }
   return skipped(FailureKind::kNoTrainingStep, size, "No process took a training step." + kept_from(end.guard));
-}
-
-/// Why the command cannot be run again without changing files; empty where it can.
-std::string write_obstacle(const worker::Report& guard) {
-  if (!guard.unavailable.empty()) {
-    return "nothing here can keep the script from writing its files again: " + guard.unavailable +
-           ". Add --allow-writes to run it all the same.";
-  }
-  return guard.ended_at.empty() ? ""
-                                : "the script writes files, and would have written " + guard.ended_at +
-                                      " again before it was measured; it was ended there (" + guard.call +
-                                      "). Add --allow-writes to run it all the same.";
 }
 
 /// Adds to `output` what a process measured at another batch size.

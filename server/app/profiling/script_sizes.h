@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "app/profiling/script_profile.h"
 #include "app/profiling/script_runner.h"
 #include "base/result.h"
 #include "base/task.h"
@@ -11,11 +12,6 @@
 #include "worker/job.h"
 
 namespace ridgeline::app {
-
-struct SizesRequest {
-  std::vector<int> sizes;     ///< of a training step; empty: half, one and a half times, and twice the script's own
-  bool allow_writes = false;  ///< the command may change files; else it ends at the first, unchanged
-};
 
 /// One further run of the command.
 struct SizeRun {

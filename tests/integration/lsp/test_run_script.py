@@ -70,8 +70,9 @@ def test_a_script_is_profiled_as_it_is(editor: Editor) -> None:
     assert f"arguments --epochs a b {editor.folder.parent} red\n" in outputs(editor)
     assert summary["batchSize"] == 32 and summary["uri"] == path.as_uri()
     assert not summary["stale"], summary["staleReason"]
-    assert [one["batchSize"] for one in summary["measured"]] == [32]
-    assert summary["models"]["timeMs"] is None and summary["batchSizeInCode"] is None
+    assert [one["batchSize"] for one in summary["measured"]] == [16, 32], "it ran again for the size of the settings"
+    assert outputs(editor).count("arguments") == 1, "the output of further runs is not shown"
+    assert summary["models"]["timeMs"] is not None and summary["batchSizeInCode"] is None
     costs = editor.ask("ridgeline/lineCosts", document | {"profileId": summary["profileId"]})["lines"]
     assert editor.line_of(path.as_uri(), "loss.backward()") in {line["line"] for line in costs}
     titles = [lens["command"]["title"] for lens in editor.ask("textDocument/codeLens", document)]
@@ -145,3 +146,17 @@ def test_what_trains_and_what_does_not(editor: Editor) -> None:
     assert commands("c.py", "import json\n\nif __name__ == '__main__':\n    print(json.dumps({}))\n") == []
     assert commands("d.py", "import torch\n\nprint(torch.__version__)\n") == []
     assert commands("e.py", "import torchvision\n\nif __name__ == '__main__':\n    pass\n") == []
+
+
+def test_changes_of_a_script_are_predicted_tried_and_written(editor: Editor) -> None:
+    path, document = script(editor)
+    editor.ask("ridgeline/run", document | {"arguments": ["--epochs", "1"]})
+    changes = [["foreach-optimizer"], ["bf16-autocast"]]
+    answer = editor.ask("ridgeline/whatIf", document | {"changes": changes})
+    assert {"+".join(row["change"]) for row in answer["changes"]} == {"foreach-optimizer", "bf16-autocast"}
+    assert all(row["reason"] == "" for row in answer["changes"]), answer
+    tried = editor.ask("ridgeline/try", document | {"change": ["foreach-optimizer"]})
+    assert tried["tried"]["speedUp"]["value"] > 0, tried
+    assert tried["canBeWritten"], "the optimizer is constructed in the script"
+    assert len(editor.questions) == 1, "the first run was agreed to, with what follows"
+    assert path.read_text() == TRAIN

@@ -469,7 +469,8 @@ TEST(JoinMessage, HoldsTheSpec) {
                         {"loaderSizes", json::array({{32, 64}})},
                         {"memoryLimitBytes", 1024},
                         {"batchSize", 64},
-                        {"agreeSteps", true}};
+                        {"agreeSteps", true},
+                        {"experiment", nullptr}};
   EXPECT_EQ(message["options"], options);
 }
 

@@ -22,7 +22,7 @@ from ridgeline_runner.step.entry import EntryPoint
 def build(entry: EntryPoint, requests: list[str], batch_size: int) -> Parts:
     """A new step with the changes made in order. Raises NotApplicable, and whatever the providers raise."""
     widths: layer_widths.Widths = {}
-    if any(_named(request).reshapes for request in requests):
+    if any(named(request).reshapes for request in requests):
         uncompiled = [request for request in requests if request != "compile"]
         widths = layer_widths.that_follow(lambda observe: _built(entry, uncompiled, batch_size, observe))
     return _built(entry, requests, batch_size, lambda models: layer_widths.apply(models, widths))
@@ -31,11 +31,11 @@ def build(entry: EntryPoint, requests: list[str], batch_size: int) -> Parts:
 def _built(
     entry: EntryPoint, requests: list[str], batch_size: int, on_changed_models: Callable[[list[Any]], None]
 ) -> Parts:
-    changes = [_named(request) for request in requests]
+    changes = [named(request) for request in requests]
     optimizers: list[Any] = []
     with _constructed_optimizers(optimizers):
         positional, keywords = entry.models()
-    parts = Parts(entry, positional, keywords, batch_size, optimizers=optimizers)
+    parts = Parts(positional, keywords, batch_size, optimizers=optimizers)
     for change in changes:
         change.on_models(parts)
     on_changed_models(parts.models)
@@ -49,7 +49,8 @@ def _built(
     return parts
 
 
-def _named(request: str) -> Change:
+def named(request: str) -> Change:
+    """Raises NotApplicable where there is no such change."""
     name, _, argument = request.partition(":")
     kind = CHANGES.get(name)
     if kind is None:
@@ -88,13 +89,13 @@ class _Autocast(Change):
             raise NotApplicable("no parameter is float32")
         device = parameters[0].device.type
         dtype = getattr(torch, self.dtype)
-        function = parts.function
 
-        def step(*inputs: Any) -> Any:
+        @contextlib.contextmanager
+        def around() -> Iterator[None]:
             with _outside_of_autocast(device), torch.autocast(device, dtype=dtype):
-                return function(*inputs)
+                yield
 
-        parts.function = step
+        parts.around.append(around)
 
 
 class Bf16(_Autocast):
@@ -163,7 +164,7 @@ class _Optimizer(Change):
                     if other in group:
                         group[other] = False if other == "fused" else None
         if not parts.optimizers:
-            raise NotApplicable("the iteration provider constructs no optimizer")
+            raise NotApplicable("no optimizer of torch.optim takes part in the step")
         if not changed:
             kinds = ", ".join(sorted({type(o).__name__ for o in parts.optimizers}))
             raise NotApplicable(f"{kinds} has no {self.implementation} implementation, or uses it already")

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ridgeline_runner.step.entry import EntryPoint
-
 Function = Callable[..., Any]
 
 
@@ -24,7 +22,6 @@ def title(request: list[str]) -> str:
 class Parts:
     """A step while it is built. A change overwrites what it changes."""
 
-    entry: EntryPoint
     positional: tuple[Any, ...]
     keywords: dict[str, Any]
     batch_size: int

@@ -28,10 +28,10 @@ from ridgeline_runner.step.samples import Sampled, are_timed_apart
 from ridgeline_runner.step.training_step import warm_up
 
 SEED = 20_240_229  # of every step that is built: changed and unchanged ones begin alike
-_ROUNDS = 12
-_LEAST_ROUNDS = 6
+MOST_ROUNDS = 12
+LEAST_ROUNDS = 6
 _ROUND_SECONDS = 0.05
-_WANTED_HALF_WIDTH = 0.01
+WANTED_HALF_WIDTH = 0.01
 _FEWEST_ROUNDS = 3
 _PATIENCE = 3  # times the seconds: then a slow step is timed in the fewest rounds
 _WARMUP = 3
@@ -141,7 +141,7 @@ def _seed_drift(unchanged: _Observed, entry: EntryPoint, recorder: Recorder) -> 
 def largest_drift(runs: list[list[float]]) -> float | None:
     """The largest relative difference between the losses of any two runs of a step; None where two cannot be
     compared."""
-    drifts = [_drift(one, other) for one, other in itertools.permutations(runs, 2)]
+    drifts = [relative_drift(one, other) for one, other in itertools.permutations(runs, 2)]
     known = [drift for drift in drifts if drift is not None and drift >= 0]
     return max(known) if known and len(known) == len(drifts) else None
 
@@ -165,7 +165,7 @@ def _compared(unchanged: _Observed, changed: _Observed) -> dict[str, Any]:
         "changedPeakBytes": unchanged.held_bytes + changed.peak_bytes,
         "unchangedBatchSize": unchanged.samples,
         "changedBatchSize": changed.samples,
-        "lossDrift": _drift(unchanged.losses, changed.losses),
+        "lossDrift": relative_drift(unchanged.losses, changed.losses),
     }
 
 
@@ -267,13 +267,13 @@ def time_apart(spec: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
 def _timed(unchanged: _Side, changed: _Side, seconds: float) -> dict[str, Any]:
     deadline = perf_counter() + seconds
     rounds: tuple[list[float], list[float]] = ([], [])
-    for number in range(_ROUNDS):
+    for number in range(MOST_ROUNDS):
         # Who goes first alternates: the second one finds the machine as the first one left it.
         for which in (0, 1) if number % 2 == 0 else (1, 0):
-            rounds[which].append((unchanged, changed)[which].round(min(_ROUND_SECONDS, seconds / _ROUNDS)))
+            rounds[which].append((unchanged, changed)[which].round(min(_ROUND_SECONDS, seconds / MOST_ROUNDS)))
         ratios = [a / b for a, b in zip(*rounds, strict=True)]
-        enough = number + 1 >= _LEAST_ROUNDS
-        if enough and (perf_counter() > deadline or timing.relative_half_width(ratios) < _WANTED_HALF_WIDTH):
+        enough = number + 1 >= LEAST_ROUNDS
+        if enough and (perf_counter() > deadline or timing.relative_half_width(ratios) < WANTED_HALF_WIDTH):
             break
         if number + 1 >= _FEWEST_ROUNDS and perf_counter() > _PATIENCE * seconds + deadline:
             break
@@ -289,7 +289,7 @@ def _of_both(rounds: tuple[list[float], list[float]], unsettled_steps: list[int]
     }
 
 
-def _drift(unchanged: list[float], changed: list[float]) -> float | None:
+def relative_drift(unchanged: list[float], changed: list[float]) -> float | None:
     """The largest relative difference of the losses; -1 when a changed one is not a number, None where they cannot be
     compared."""
     if not unchanged or len(unchanged) != len(changed) or not all(map(math.isfinite, unchanged)):

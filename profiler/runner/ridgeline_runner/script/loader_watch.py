@@ -13,7 +13,7 @@ import multiprocessing
 import struct
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import Any, Protocol
@@ -87,6 +87,25 @@ class _Pass:
         return Load(batches - self.began[0], ns - self.began[1])
 
 
+class RepeatedBatches:
+    """Batches in the order in which training got them."""
+
+    def __init__(self) -> None:
+        self._batches: list[Any] = []
+        self._next = 0
+
+    def restart(self) -> None:
+        """The next batch is the first one again."""
+        self._next = 0
+
+    def take(self, batch: Any) -> Any:
+        """The batch that training gets in place of `batch`, which is kept where it got none at that place before."""
+        if self._next == len(self._batches):
+            self._batches.append(batch)
+        self._next += 1
+        return self._batches[self._next - 1]
+
+
 class LoaderWatch:
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
@@ -96,6 +115,7 @@ class LoaderWatch:
         self._owners: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self._training: list[_Pass] = []
         self._indices: weakref.WeakKeyDictionary[Any, deque[int]] = weakref.WeakKeyDictionary()  # of batches to come
+        self._repeats: RepeatedBatches | None = None
         self._step_ns = 0  # waited in the step that goes on
         self._step_batches = 0
         self._began: tuple[int, int, int] | None = None  # of the clocks and the time, when timing began
@@ -179,9 +199,20 @@ class LoaderWatch:
             indices = waiting.popleft() if waiting else None
             if is_training:
                 self._fetched(this, batch, indices, perf_counter_ns() - began)
+                if self._repeats is not None:
+                    return self._repeats.take(batch)
             return batch
 
         return next_batch
+
+    @contextlib.contextmanager
+    def repeated(self) -> Iterator[RepeatedBatches]:
+        """Training gets the same batches again and again meanwhile, whatever the loaders give."""
+        self._repeats = RepeatedBatches()
+        try:
+            yield self._repeats
+        finally:
+            self._repeats = None
 
     # ---- what is known -----------------------------------------------------------------------------------------------
 

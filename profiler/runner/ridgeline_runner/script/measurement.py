@@ -23,6 +23,7 @@ from ridgeline_runner.script.backward_watch import Backward
 from ridgeline_runner.script.batch import BatchSize
 from ridgeline_runner.script.between_steps import BetweenSteps
 from ridgeline_runner.script.communication import CommunicationWatch
+from ridgeline_runner.script.experiment import ScriptExperiment
 from ridgeline_runner.script.line_watch import LineWatch
 from ridgeline_runner.script.loader_watch import LoaderWatch
 from ridgeline_runner.script.step_boundary import StepBoundary
@@ -96,6 +97,8 @@ class Measurement:
         self._last_step: int | None = None  # with which the ranks of a job end; None: not known
         self.backwards = 0  # that have begun
         self._forward: tuple[Any, Any] | None = None  # with which the step begins
+        self._models: tuple[Any, ...] = ()
+        self._experiment: ScriptExperiment | None = None  # in place of a recording
 
     def compiles(self) -> None:
         """The script uses torch.compile, which does not compile while operations are listed."""
@@ -114,7 +117,13 @@ class Measurement:
 
     @property
     def has_result(self) -> bool:
-        return self._result is not None
+        return self._result is not None or (self._experiment is not None and self.is_done)
+
+    def failed(self, error: BaseException) -> bool:
+        """The script ends with an exception. Whether an experiment has begun, which tells of it."""
+        if self._experiment is not None:
+            self._experiment.failed(error)
+        return self._experiment is not None
 
     # ---- what happens ------------------------------------------------------------------------------------------------
 
@@ -166,6 +175,8 @@ class Measurement:
         self.backwards += 1
         self._clock.backward_begins()
         self._batch.backward_begins(backward)
+        if self._experiment is not None:
+            self._experiment.backward_begins(backward)
 
     def backward_has_ended(self) -> None:
         self._clock.backward_has_ended()
@@ -182,7 +193,7 @@ class Measurement:
 
     def order_changed(self) -> None:
         """Where a step ends is looked for again: begins anew, unless something was sent."""
-        if self._sampled is not None:
+        if self._sampled is not None or self._experiment is not None:
             self._reporter.warnings.append("The recording ended early: the optimizers began to step in another order.")
             self.is_done = True
             return
@@ -230,6 +241,7 @@ class Measurement:
         self._end_listing()
 
     def _use_models(self, models: tuple[Any, ...]) -> None:
+        self._models = models
         self._communication.follow(models)
         parameters = self._recorder.set_models(models, {})
         self._device = devices.Device.of(parameters)
@@ -250,10 +262,35 @@ class Measurement:
             )
             quiet = min(self._compilations.quiet_steps, len(self._warmup))
             self._usual_ns = timing.median(self._warmup[-quiet:])
-            if self._options["agreeSteps"]:
+            if self._options["experiment"]:
+                self._begin_experiment()
+            elif self._options["agreeSteps"]:
                 self._ask_which_steps()
             else:
                 self._record_from_here()
+
+    # ---- an experiment -----------------------------------------------------------------------------------------------
+
+    def _begin_experiment(self) -> None:
+        self._experiment = ScriptExperiment(
+            self._options["experiment"],
+            self._recorder,
+            self._reporter,
+            self._models,
+            self._optimizers,
+            self._device,
+            self._loaders,
+            self._batch.size,
+            self._options["memoryLimitBytes"],
+        )
+        self._state = self._experimenting
+        self._experimenting(self._clock.began, {})
+
+    def _experimenting(self, now: int, happened: dict[str, int]) -> None:
+        self._device.synchronise()
+        took = (now if self._device.is_host else perf_counter_ns()) - self._clock.began
+        assert self._experiment is not None
+        self.is_done = self._experiment.step_ended(took, happened)
 
     # ---- the ranks of a job record the same steps --------------------------------------------------------------------
 
@@ -478,6 +515,9 @@ class Measurement:
     def finish(self, traced_calls: int) -> None:
         """Sends what is known; `traced_calls` of Python functions were slowed down to find where steps end."""
         self.remove_hooks()
+        if self._experiment is not None:
+            self._experiment.finish()
+            return
         if self._sampled is None and self._recorded > 1:
             self._end_recording()  # without the iteration that was not ended
             self._send_recording()

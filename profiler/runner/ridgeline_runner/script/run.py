@@ -122,8 +122,8 @@ class _Script:
         if not self._recorder.track_memory(of_devices=on_devices):
             self._reporter.warnings.append("LibTorch's CPU allocator cannot be observed: another tool has replaced it.")
         self._recorder.stage(Stage.LOAD)
-        if options["loaderSizes"]:
-            self._run_at_other_sizes()
+        if options["loaderSizes"] or options["experiment"]:
+            self._run_again()
         self._measurement = Measurement(
             self._recorder,
             self._reporter,
@@ -145,9 +145,10 @@ class _Script:
         atexit.register(self._finish)
         self._take_interrupt()
 
-    def _run_at_other_sizes(self) -> None:
+    def _run_again(self) -> None:
         """This run is not the user's own: other batch sizes, no more memory than there is, and errors are sent."""
-        override_batch_sizes({before: after for before, after in self._options["loaderSizes"]}, self._patches)
+        if self._options["loaderSizes"]:
+            override_batch_sizes({before: after for before, after in self._options["loaderSizes"]}, self._patches)
         limit = self._options["memoryLimitBytes"]
         if limit > 0:
             resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
@@ -156,7 +157,8 @@ class _Script:
         def report(kind: Any, error: BaseException, trace: Any) -> None:
             if not self._is_over and os.getpid() == self._process:
                 with contextlib.suppress(Exception):
-                    self._reporter.channel.send(describe(error, "iteration", advise=False))
+                    if not self._measurement.failed(error):
+                        self._reporter.channel.send(describe(error, "iteration", advise=False))
             show(kind, error, trace)
 
         sys.excepthook = report

@@ -114,9 +114,23 @@ def log_warm_step(step: Callable[[], Any], check: Callable[[], None]) -> Operati
 
 
 @contextlib.contextmanager
-def noted(log: OperationLog, note: Callable[[Any, tuple[Any, ...], dict[str, Any]], None]) -> Iterator[None]:
-    """What runs inside is computed, on this thread and in its backward; `note` is called before each operation."""
-    with _mode(note, compute=True), _phases(log):
+def noted(
+    log: OperationLog,
+    note: Callable[[Any, tuple[Any, ...], dict[str, Any]], None],
+    *,
+    begin: Callable[[], None] = lambda: None,
+    end: Callable[[], None] = lambda: None,
+) -> Iterator[None]:
+    """What runs inside is computed, on this thread and in its backward; `note` is called before each operation, `begin`
+    before anything is done about it, `end` after it."""
+    with _mode(note, compute=True, begin=begin, end=end), _phases(log):
+        yield
+
+
+@contextlib.contextmanager
+def in_modules(log: OperationLog, names: dict[int, str]) -> Iterator[None]:
+    """The log says in which module an operation of forward runs. `names`: the dotted name by id of the instance."""
+    with _modules(log, names):
         yield
 
 

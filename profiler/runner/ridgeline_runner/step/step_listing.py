@@ -6,7 +6,8 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from time import perf_counter  # before user code can replace it
+from collections.abc import Callable
+from time import perf_counter, perf_counter_ns  # before user code can replace it
 from typing import Any
 
 from ridgeline_runner.common.channel import ChannelClosed
@@ -66,9 +67,14 @@ class OwnStep:
     """The operations of a step that a script takes by itself, between begin() and end() on one thread. Everything is
     computed as it always is, and nothing is raised into the script."""
 
-    def __init__(self) -> None:
-        self._log = operation_log.OperationLog()
-        self._reason = ""
+    def __init__(self, module_names: dict[int, str] | None = None, before: Callable[[], None] = lambda: None) -> None:
+        """`module_names`: the dotted name by id of the instance. `before` is called before each operation."""
+        self.log = operation_log.OperationLog()
+        self.reason = ""  # why the step cannot be listed
+        self.host_ns: list[int] = []  # before each operation, since the one before it ended; 0 before the first
+        self._module_names = module_names
+        self._before = before
+        self._ended = 0  # when the last operation did
         self._open = contextlib.ExitStack()
         self._thread = 0
 
@@ -77,21 +83,25 @@ class OwnStep:
         import torch
 
         if torch._C._len_torch_dispatch_stack() > 0:
-            self._reason = "the script runs in a TorchDispatchMode of its own"
+            self.reason = "the script runs in a TorchDispatchMode of its own"
             return
         if torch._C._functorch.peek_interpreter_stack() is not None:
-            self._reason = "its steps begin inside a transform of torch.func"
+            self.reason = "its steps begin inside a transform of torch.func"
             return
         self._thread = threading.get_ident()
         os.register_at_fork(after_in_child=self.close)  # workers of a data loader list nothing
-        self._open.enter_context(operation_log.noted(self._log, self._note))
+        self._open.enter_context(
+            operation_log.noted(self.log, self._note, begin=self._operation_begins, end=self._operation_ended)
+        )
+        if self._module_names is not None:
+            self._open.enter_context(operation_log.in_modules(self.log, self._module_names))
 
     def end(self) -> dict[str, Any]:
         """The message."""
         self.close()
-        if self._reason:
-            return {"type": "stepListed", "reason": self._reason}
-        log, self._log = self._log, operation_log.OperationLog()
+        if self.reason:
+            return {"type": "stepListed", "reason": self.reason}
+        log, self.log = self.log, operation_log.OperationLog()
         return {"type": "stepListed", "tf32": _allowed_in_tf32(), "operations": log.message()}
 
     def close(self) -> None:
@@ -107,11 +117,18 @@ class OwnStep:
         for mode in reversed(inner):
             modes._push_mode(mode)
 
+    def _operation_begins(self) -> None:
+        self.host_ns.append(perf_counter_ns() - self._ended if self._ended else 0)
+
+    def _operation_ended(self) -> None:
+        self._ended = perf_counter_ns()
+
     def _note(self, operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        if self._reason:
+        if self.reason:
             return
         try:
-            self._log.note(operator, args, kwargs)
+            self.log.note(operator, args, kwargs)
+            self._before()
         except Exception as error:  # noqa: BLE001 - the script must not notice
-            self._reason = reason_of(error)
+            self.reason = reason_of(error)
             release(error)

@@ -1,0 +1,138 @@
+"""A change of a step that goes on, as a script takes it: switched on and off between two steps."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+from ridgeline_runner.changes import built_in
+from ridgeline_runner.changes.change import NotApplicable, Parts
+
+# What has to be there before the script builds its step, and the words for it.
+_WHEN_BUILT = {
+    "set": "a layer of another width has to be there before the optimizer is made",
+    "accumulate": "the script itself would have to take more steps for each of the optimizer",
+    "batch-size": "other batch sizes of a script are measured by profiling it with them",
+}
+
+
+class LiveChange:
+    """Changes that are made together. Constructed off; used between steps, on the thread that takes them."""
+
+    def __init__(self, request: list[str], models: tuple[Any, ...], optimizers: list[Any]) -> None:
+        """Raises NotApplicable."""
+        for name in (part.partition(":")[0] for part in request):
+            if name in _WHEN_BUILT:
+                raise NotApplicable(f"{_WHEN_BUILT[name]}; an entry point made from the script can have it")
+        self._changes = [built_in.named(part) for part in request]
+        self._parts = Parts(models, {}, 0, optimizers=optimizers)
+        self._stack: contextlib.ExitStack | None = None
+        self._on: _State | None = None  # what the changes make of the step; None: not known yet
+        self._off: _State | None = None
+
+    def on(self) -> None:
+        """Raises NotApplicable the first time; then nothing is changed."""
+        self._off = _State(self._parts)
+        if self._on is None:
+            try:
+                self._make()
+            except BaseException:
+                self._off.restore()
+                raise
+        else:
+            self._on.restore()
+        self._stack = self._parts.surroundings()
+
+    def off(self) -> None:
+        if self._stack is None or self._off is None:
+            return
+        self._stack.close()
+        self._stack = None
+        self._on = _State(self._parts)
+        self._off.restore()
+
+    def _make(self) -> None:
+        for change in self._changes:
+            change.on_models(self._parts)
+        for change in self._changes:
+            change.on_optimizers(self._parts)
+        for change in self._changes:
+            change.on_step(self._parts)
+        _State(self._parts).restore()  # what optimizers keep of a parameter lies in memory as it does now
+
+
+class _State:
+    """What changes alter of a step: the options of optimizers, methods that instances have of their own, which
+    parameters are trained, and how tensors lie in memory."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._undo: list[Callable[[], None]] = []
+        self._optimizers = parts.optimizers
+        for optimizer in parts.optimizers:
+            for index in range(len(optimizer.param_groups)):
+                self._note_group(optimizer, index)
+        modules = {id(module): module for model in parts.models for module in model.modules()}
+        for module in modules.values():
+            self._note_forward(module)
+        parameters = {id(p): p for model in parts.models for p in model.parameters()}
+        for parameter in parameters.values():
+            self._note_training(parameter)
+            self._note_format(parameter)
+
+    def restore(self) -> None:
+        for undo in self._undo:
+            undo()
+
+    def _note_group(self, optimizer: Any, index: int) -> None:
+        """By index: an optimizer that loads its state has other groups afterwards."""
+        group = optimizer.param_groups[index]
+        options = {name: group[name] for name in ("foreach", "fused") if name in group}
+        self._undo.append(lambda: optimizer.param_groups[index].update(options))
+
+    def _note_forward(self, module: Any) -> None:
+        own = vars(module).get("forward")
+
+        def undo() -> None:
+            if own is not None:
+                module.forward = own
+            elif "forward" in vars(module):
+                del module.forward
+
+        self._undo.append(undo)
+
+    def _note_training(self, parameter: Any) -> None:
+        is_trained = parameter.requires_grad
+
+        def undo() -> None:
+            if parameter.requires_grad != is_trained:
+                parameter.requires_grad_(is_trained)
+                parameter.grad = None
+
+        self._undo.append(undo)
+
+    def _note_format(self, parameter: Any) -> None:
+        """Of a parameter, and of what optimizers keep that is like it."""
+        import torch
+
+        if parameter.dim() != 4:
+            return
+        is_last = parameter.is_contiguous(memory_format=torch.channels_last)
+        memory_format = torch.channels_last if is_last and not parameter.is_contiguous() else torch.contiguous_format
+
+        def undo() -> None:
+            states = (optimizer.state.get(parameter, {}) for optimizer in self._optimizers)
+            alike = [value for state in states for value in state.values() if _is_like(value, parameter)]
+            for tensor in (parameter, *alike):
+                if not tensor.is_contiguous(memory_format=memory_format):
+                    tensor.data = tensor.data.contiguous(memory_format=memory_format)
+                    if tensor.grad is not None:
+                        tensor.grad = None
+
+        self._undo.append(undo)
+
+
+def _is_like(value: Any, parameter: Any) -> bool:
+    import torch
+
+    return isinstance(value, torch.Tensor) and value.shape == parameter.shape

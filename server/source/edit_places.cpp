@@ -1,0 +1,63 @@
+#include "source/edit_places.h"
+
+#include <algorithm>
+
+namespace ridgeline::source {
+
+std::vector<Node> nodes_in(Node root, base::FunctionRef<bool(Node)> matches) {
+  std::vector<Node> found;
+  Cursor cursor(root);
+  std::size_t depth = 0;
+  for (;;) {
+    if (matches(cursor.node())) {
+      found.push_back(cursor.node());
+    }
+    if (cursor.to_first_child()) {
+      ++depth;
+      continue;
+    }
+    while (depth > 0 && !cursor.to_next_sibling()) {
+      cursor.to_parent();
+      --depth;
+    }
+    if (depth == 0) {
+      return found;
+    }
+  }
+}
+
+bool is_call(Node node) { return node.is("call"); }
+
+bool is_trivia(Node node) { return node.is("comment") || node.is("line_continuation"); }
+
+std::string_view indentation_at(const SourceTree::Content& content, std::size_t offset) {
+  const std::string_view line = content.lines.line_in(content.text, content.lines.line_of(offset));
+  return line.substr(0, std::min(line.find_first_not_of(" \t"), line.size()));
+}
+
+std::string_view line_end_of(const SourceTree::Content& content) {
+  const std::size_t feed = content.text.find('\n');
+  return feed != std::string::npos && feed > 0 && content.text[feed - 1] == '\r' ? "\r\n" : "\n";
+}
+
+bool begins_line(const SourceTree::Content& content, std::size_t offset) {
+  const std::size_t start = content.lines.start_of(content.lines.line_of(offset));
+  return start + indentation_at(content, offset).size() == offset;
+}
+
+std::string_view callee_name(const SourceTree::Content& content, Node call) {
+  const std::string_view callee = content.text_of(call.field("function"));
+  return callee.substr(callee.rfind('.') + 1);
+}
+
+bool imports_torch(const SourceTree::Content& content) {
+  for (const Node statement : content.root().children()) {
+    if (statement.is("import_statement") &&
+        std::ranges::any_of(statement.children(), [&](Node name) { return content.text_of(name) == "torch"; })) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace ridgeline::source

@@ -1,0 +1,187 @@
+#include "source/script_edits.h"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "source/autocast_edits.h"
+#include "source/script_numbers.h"
+#include "source/syntax.h"
+#include "source/training_script.h"
+
+namespace ridgeline::source {
+
+namespace {
+
+using Content = SourceTree::Content;
+
+/// Whether a statement, or what is in it, calls `.backward()`.
+bool calls_backward(const Content& content, Node node) {
+  return !nodes_in(node, [&](Node each) {
+            return is_call(each) && content.text_of(each.field("function")).ends_with(".backward");
+          }).empty();
+}
+
+/// Names whose `.parameters()` are asked for: of models that the script trains.
+std::set<std::string_view> names_with_parameters(const Content& content) {
+  std::set<std::string_view> names;
+  for (const Node call : nodes_in(content.root(), is_call)) {
+    const Node callee = call.field("function");
+    if (callee.is("attribute") && content.text_of(callee.field("attribute")) == "parameters" &&
+        callee.field("object").is("identifier")) {
+      names.insert(content.text_of(callee.field("object")));
+    }
+  }
+  return names;
+}
+
+/// What the script trains in a loop that is written out: the model, and the block of statements that calls it and
+/// backward.
+struct TrainingBlock {
+  Node block;
+  std::string_view model;
+};
+
+base::Result<TrainingBlock> training_block(const Content& content) {
+  const std::set<std::string_view> trained = names_with_parameters(content);
+  std::vector<TrainingBlock> found;
+  for (const Node block : nodes_in(content.root(), [](Node node) { return node.is("block"); })) {
+    const std::vector<Node> statements = block.children();
+    const bool has_backward = std::ranges::any_of(statements, [&](Node statement) {
+      return statement.is("expression_statement") && calls_backward(content, statement);
+    });
+    if (!has_backward) {
+      continue;
+    }
+    std::set<std::string_view> called;
+    for (const Node call : nodes_in(block, is_call)) {
+      if (const auto name = content.text_of(call.field("function")); trained.contains(name)) {
+        called.insert(name);
+      }
+    }
+    if (called.size() == 1) {
+      found.push_back({block, *called.begin()});
+    }
+  }
+  if (found.size() != 1) {
+    return base::error(found.empty()
+                           ? "Where the script calls its model and `backward()` is not to be seen in this file."
+                           : "The script trains at several places of this file.");
+  }
+  return found.front();
+}
+
+/// The assignment that constructs the trained model: the last one of its name that is a call.
+base::Result<Node> model_assignment(const Content& content) {
+  std::vector<Node> found;
+  for (const std::string_view trained : names_with_parameters(content)) {
+    for (const Node node : nodes_in(content.root(), [](Node each) { return each.is("assignment"); })) {
+      if (content.text_of(node.field("left")) == trained && node.field("right").is("call")) {
+        found.push_back(node);
+      }
+    }
+  }
+  if (found.size() != 1) {
+    return base::error(found.empty() ? "Where the script constructs its model is not to be seen in this file."
+                                     : "The script assigns models at several places of this file.");
+  }
+  return found.front();
+}
+
+/// The training loader's argument `batch_size`; of all loaders where it is not known which one is for training.
+std::vector<Node> batch_sizes(const Content& content, const TrainingScript& script) {
+  const auto is_loader = [&](Node node) { return is_call(node) && callee_name(content, node) == "DataLoader"; };
+  std::vector<Node> loaders;
+  const auto names = script.loop_iterable.exists()
+                         ? nodes_in(script.loop_iterable, [](Node node) { return node.is("identifier"); })
+                         : std::vector<Node>();
+  for (const Node name : names) {
+    const ScriptStatement* const assigned = assignment_of(script, content.text_of(name));
+    if (assigned != nullptr && assigned->value.exists() && is_loader(assigned->value)) {
+      loaders.push_back(assigned->value);
+    }
+  }
+  if (loaders.empty()) {
+    loaders = nodes_in(content.root(), is_loader);
+  }
+  std::vector<Node> sizes;
+  for (const Node loader : loaders) {
+    if (const Node size = argument_or_option(content, script, loader, "batch_size", 1); size.exists()) {
+      sizes.push_back(size);
+    }
+  }
+  return sizes;
+}
+
+}  // namespace
+
+Edits script_autocast_edits(const SourceTree& tree, std::string_view device) {
+  const Content& content = tree.content();
+  const auto training = training_block(content);
+  if (!training) {
+    return training.error();
+  }
+  if (!imports_torch(content)) {
+    return base::error("The file does not import torch by that name.");
+  }
+  return autocast_around(content, training->block, training->model, device);
+}
+
+Edits script_channels_last_edits(const SourceTree& tree) {
+  const Content& content = tree.content();
+  const auto assignment = model_assignment(content);
+  if (!assignment) {
+    return assignment.error();
+  }
+  if (!imports_torch(content)) {
+    return base::error("The file does not import torch by that name.");
+  }
+  if (content.text.find("channels_last") != std::string::npos) {
+    return base::error("The code has channels_last already.");
+  }
+  const std::size_t end = assignment->field("right").span().end;
+  return std::vector<TextEdit>{{{end, end}, ".to(memory_format=torch.channels_last)"}};
+}
+
+Edits script_compile_edits(const SourceTree& tree) {
+  const Content& content = tree.content();
+  const auto assignment = model_assignment(content);
+  if (!assignment) {
+    return assignment.error();
+  }
+  const Span span = assignment->span();
+  const std::size_t line_end = content.lines.start_of(content.lines.line_of(span.end)) +
+                               content.lines.line_in(content.text, content.lines.line_of(span.end)).size();
+  if (!begins_line(content, span.begin) ||
+      content.text.substr(span.end, line_end - span.end).find_first_not_of(" \t\r") != std::string::npos) {
+    return base::error("The statement that constructs the model shares its line with others.");
+  }
+  return std::vector<TextEdit>{{{span.end, span.end},
+                                std::string(line_end_of(content)) + std::string(indentation_at(content, span.begin)) +
+                                    std::string(content.text_of(assignment->field("left"))) + ".compile()"}};
+}
+
+Edits script_batch_size_edits(const SourceTree& tree, const std::string& size) {
+  const Content& content = tree.content();
+  const auto script = read_training_script(content);
+  if (!script) {
+    return script.error();
+  }
+  std::vector<Node> literals;
+  for (const Node value : batch_sizes(content, *script)) {
+    const Node literal = number_literal_of(content, *script, value);
+    if (!literal.exists()) {
+      return base::error("The batch size is no number in this file.");
+    }
+    if (std::ranges::none_of(literals, [&](Node other) { return other.span() == literal.span(); })) {
+      literals.push_back(literal);
+    }
+  }
+  if (literals.size() != 1) {
+    return base::error(literals.empty() ? "The batch size is no number in this file."
+                                        : "Several numbers of this file decide batch sizes.");
+  }
+  return std::vector<TextEdit>{{literals.front().span(), size}};
+}
+
+}  // namespace ridgeline::source

@@ -1,0 +1,24 @@
+// Changes of the training step as edits of a training script: at its loop, its model and its data loader.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "source/edit_places.h"
+
+namespace ridgeline::source {
+
+/// torch.autocast around forward in the loop. `device`: the type that the step runs on, "cpu". Pure, as all of these.
+Edits script_autocast_edits(const SourceTree& tree, std::string_view device);
+
+/// `.to(memory_format=torch.channels_last)` where the model is constructed.
+Edits script_channels_last_edits(const SourceTree& tree);
+
+/// `model.compile()` behind the statement that constructs the model.
+Edits script_compile_edits(const SourceTree& tree);
+
+/// The number that decides the batch size of the training loader: a literal, a constant, an option's default, a field
+/// of a configuration.
+Edits script_batch_size_edits(const SourceTree& tree, const std::string& size);
+
+}  // namespace ridgeline::source

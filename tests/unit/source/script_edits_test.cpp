@@ -1,0 +1,97 @@
+#include "source/script_edits.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "source/change_edits.h"
+#include "tests/unit/source/marked.h"
+
+namespace ridgeline::source {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::string_view kScript = R"(import argparse
+import torch
+from torch.utils.data import DataLoader
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch-size", type=int, default=[[32]])
+    args = parser.parse_args()
+    model = Net()[[]]
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3[[]])
+    loader = DataLoader(data, batch_size=args.batch_size)
+    for images, labels in loader:
+        optimizer.zero_grad()
+[[]]        loss = loss_of(model(images), labels)
+        loss.backward()
+        optimizer.step()
+
+main()
+)";
+
+std::string script_with(const std::vector<std::string>& texts) {
+  const Marked marks = marked(kScript);
+  std::vector<TextEdit> edits;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (!texts[i].empty()) {
+      edits.push_back({marks.spans[i], texts[i]});
+    }
+  }
+  return edited(marks.text, edits);
+}
+
+std::string script_changed(std::string_view text, const std::vector<std::string>& changes) {
+  const auto edits = change_edits(parsed(text), changes, "cpu");
+  return edits ? edited(std::string(text), *edits) : "refused: " + edits.error().message();
+}
+
+TEST(ScriptEdits, AreMadeWhereTheScriptHasThem) {
+  const std::string text = script_with({});
+  EXPECT_EQ(script_changed(text, {"batch-size:48"}), script_with({"48"}));
+  EXPECT_EQ(script_changed(text, {"channels-last"}), script_with({"", ".to(memory_format=torch.channels_last)"}));
+  EXPECT_EQ(script_changed(text, {"compile"}), script_with({"", "\n    model.compile()"}));
+  EXPECT_EQ(script_changed(text, {"fused-optimizer"}), script_with({"", "", ", fused=True"}));
+  EXPECT_EQ(script_changed(text, {"fused-optimizer", "batch-size:8"}), script_with({"8", "", ", fused=True"}));
+}
+
+TEST(ScriptEdits, PutAutocastAroundForward) {
+  EXPECT_THAT(script_changed(script_with({}), {"bf16-autocast"}),
+              HasSubstr("        with torch.autocast(\"cpu\", dtype=torch.bfloat16):\n"
+                        "            loss = loss_of(model(images), labels)\n"
+                        "        loss.backward()\n"));
+}
+
+TEST(ScriptEdits, FindTheNumberBehindTheBatchSize) {
+  const auto with_batch = [](const std::string& before, const std::string& value) {
+    return "import torch\nfrom torch.utils.data import DataLoader\n" + before + "model = torch.nn.Linear(4, 4)\n" +
+           "optimizer = torch.optim.SGD(model.parameters())\nloader = DataLoader(data, batch_size=" + value +
+           ")\nfor x in loader:\n    model(x).sum().backward()\n    optimizer.step()\n";
+  };
+  EXPECT_EQ(script_changed(with_batch("", "16"), {"batch-size:48"}), with_batch("", "48"));
+  EXPECT_EQ(script_changed(with_batch("BATCH = 16\n", "BATCH"), {"batch-size:48"}),
+            with_batch("BATCH = 48\n", "BATCH"));
+  const std::string fields = "@dataclass\nclass Config:\n    batch: int = ";
+  EXPECT_EQ(script_changed(with_batch(fields + "16\n", "config.batch"), {"batch-size:48"}),
+            with_batch(fields + "48\n", "config.batch"));
+  EXPECT_THAT(script_changed(with_batch("", "2 * n"), {"batch-size:48"}), HasSubstr("no number in this file"));
+  EXPECT_THAT(script_changed(with_batch("", "read()"), {"batch-size:48"}), HasSubstr("no number in this file"));
+}
+
+TEST(ScriptEdits, AreRefusedWhereTheyAreNotCertain) {
+  const std::string twice = script_with({}) + "model.parameters()\nmodel = Other()\n";
+  EXPECT_THAT(script_changed(twice, {"compile"}), HasSubstr("several places"));
+  EXPECT_THAT(script_changed("import torch\ntrainer.fit(x)\n", {"bf16-autocast"}), HasSubstr("not to be seen"));
+  EXPECT_THAT(script_changed("import torch\nm = N(); x = 1\nm.parameters()\n", {"compile"}),
+              HasSubstr("shares its line"));
+  EXPECT_THAT(script_changed(script_with({"", ".to(memory_format=torch.channels_last)"}), {"channels-last"}),
+              HasSubstr("already"));
+}
+
+}  // namespace
+}  // namespace ridgeline::source
