@@ -260,7 +260,6 @@ void add_what_if_command(CLI::App& app, int& exit_code, const std::vector<std::s
       "List all changes and what they apply to, and exit");
   command->footer(
       "Examples:\n"
-      "  ridgeline what-if entry.py --change set:fc1:out_features=1024 --change batch-size:64 --try\n"
       "  ridgeline what-if train.py --try -- --epochs 1\n"
       "  ridgeline what-if trace.json.gz --change loader-workers:4 --change amp");
   command->callback([options, after_dashes, &exit_code] {

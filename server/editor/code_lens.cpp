@@ -1,6 +1,9 @@
 #include "editor/code_lens.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -50,11 +53,11 @@ class Lenses {
   std::vector<CodeLens> lenses_;
 };
 
-/// The lenses of a file without providers that trains when it is run.
-std::vector<CodeLens> script_lenses(const Snapshot& snapshot) {
-  source::Span place = *snapshot.source->script;
-  place.end = std::min(place.end, place.begin + 1);  // a lens stands at a line; the statement may be the whole program
-  Lenses lenses(snapshot, place);
+/// Lines that a window shows, mostly.
+constexpr std::uint32_t kScreen = 20;
+
+std::vector<CodeLens> script_lenses_at(const Snapshot& snapshot, std::size_t offset) {
+  Lenses lenses(snapshot, {offset, offset});
   const Json uri = Json::array({snapshot.document.uri()});
   const auto& own = snapshot.own;
   if (own != nullptr && own->active.has_value()) {
@@ -69,6 +72,18 @@ std::vector<CodeLens> script_lenses(const Snapshot& snapshot) {
     lenses.add_figures(*own);
   }
   return lenses.take();
+}
+
+/// The lenses of a file without providers that trains when it is run: above the statement that starts it and, where that
+/// is out of sight when the file is opened, at the top.
+std::vector<CodeLens> script_lenses(const Snapshot& snapshot) {
+  std::vector<CodeLens> lenses = script_lenses_at(snapshot, snapshot.source->script->begin);
+  if (!lenses.empty() && lenses.front().range.start.line > kScreen) {
+    std::vector<CodeLens> above = script_lenses_at(snapshot, 0);
+    std::ranges::move(lenses, std::back_inserter(above));
+    return above;
+  }
+  return lenses;
 }
 
 }  // namespace

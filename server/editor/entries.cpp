@@ -127,13 +127,24 @@ base::Task<base::Result<app::Target, app::RunFailure>> Entries::find_target(app:
   co_return std::move(target);
 }
 
+namespace {
+
+std::optional<std::string> open_text(const std::vector<protocol::SourceText>& open_texts, const std::string& path) {
+  const auto open = std::ranges::find(open_texts, path, &protocol::SourceText::path);
+  return open == open_texts.end() ? std::nullopt : std::optional(open->text);
+}
+
+}  // namespace
+
+base::Task<bool> Entries::is_script(std::string path, std::vector<protocol::SourceText> open_texts) {
+  auto text = open_text(open_texts, path);
+  return read_files([path = std::move(path), text = std::move(text)] { return app::trains_when_run(path, text); });
+}
+
 base::Task<base::Result<void, app::RunFailure>> Entries::check(app::Target target,
                                                                std::vector<protocol::SourceText> open_texts) {
-  const auto open = std::ranges::find(open_texts, target.entry, &protocol::SourceText::path);
   auto checking = read_files(
-      [target, text = open == open_texts.end() ? std::optional<std::string>() : std::optional(open->text)]() mutable {
-        return app::check_entry(target, std::move(text));
-      });
+      [target, text = open_text(open_texts, target.entry)] { return app::check_entry(target, text); });
   auto checked = co_await std::move(checking);
   if (!checked) {
     checked = for_editor(checked.error());

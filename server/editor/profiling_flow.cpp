@@ -113,6 +113,11 @@ base::Task<ProfileEnd> ProfilingFlow::profile(Workspace& workspace, std::string 
   if (!target) {
     co_return std::move(target).error();
   }
+  auto kind = workspace.while_open(entries_.is_script(target->entry, workspace.open_texts(target->project_root)));
+  if (co_await std::move(kind)) {
+    auto end = run_script(workspace, uri, {std::nullopt, "", {}, std::move(options.params)}, cancel);
+    co_return co_await std::move(end);
+  }
   auto check = workspace.while_open(entries_.check(*target, workspace.open_texts(target->project_root)));
   if (const auto checked = co_await std::move(check); !checked) {
     co_return checked.error();

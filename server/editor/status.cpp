@@ -37,7 +37,10 @@ base::Task<Json> target_json(Workspace& workspace, Entries& entries, std::string
   const app::Target& target = *found;
   auto check = workspace.while_open(entries.consent_holds(target, false));
   const bool trusted = co_await std::move(check);
+  auto kind = workspace.while_open(entries.is_script(target.entry, workspace.open_texts(target.project_root)));
+  const bool is_script = co_await std::move(kind);
   Json json = {{"entry", target.entry},
+               {"isScript", is_script},
                {"projectRoot", target.project_root},
                {"interpreter", target.interpreter.path},
                {"interpreterSource", target.interpreter.source},

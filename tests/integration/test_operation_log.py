@@ -257,7 +257,8 @@ def test_changes_apply_to_a_step_that_is_built_anew() -> None:
 
     def operations(*requests: str) -> list[str]:
         parts = built_in.build(entry, list(requests), entry.batch_size)
-        log = operation_log.log_step(lambda: parts.function(*parts.inputs), {})
+        with parts.surroundings():
+            log = operation_log.log_step(lambda: parts.function(*parts.inputs), {})
         names = list(log.names)
         return [names[name] for _, name, _, _ in log.sequence]
 

@@ -77,6 +77,8 @@ export interface ViewState {
   trusted: boolean;
   /** The entry file, as the workspace names it. */
   file: string | null;
+  /** Whether that file, not profiled yet, would run as a training script. */
+  isScript: boolean;
   /** The notebook in the active editor, as the workspace names it. */
   notebook: { file: string; canExport: boolean } | null;
   /** The entry files that are known; the one shown is chosen by the user, or that of the file in the editor. */

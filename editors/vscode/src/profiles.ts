@@ -100,6 +100,12 @@ export class Profiles implements vscode.Disposable {
     return this.costs.known;
   }
 
+  /** Whether profiling the file runs it as a training script. */
+  async isScript(file: vscode.Uri): Promise<boolean> {
+    const { target } = await this.daemon.request('ridgeline/status', { textDocument: { uri: file.toString() } });
+    return target !== null && 'isScript' in target && target.isScript;
+  }
+
   /** The entry that a file is part of, as far as the profiles show; otherwise the file. */
   async entryOf(file: vscode.Uri): Promise<vscode.Uri> {
     const summary = await this.summaryOf(file);

@@ -39,6 +39,7 @@ export class Profiling {
       void showInformation('Open the Python file with your providers, then profile it.');
       return;
     }
+    if (await this.profiles.isScript(file)) return this.runScript(file);
     if (!(await mayRun())) return;
     this.profiles.select(file);
     try {

@@ -28,6 +28,8 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
   private costsSent = '';
   private canExport = false;
   private script: { of: string; known: Script | null } = { of: '', known: null };
+  /** Whether the file that has no profile yet would run as a script. */
+  private unprofiled = { file: '', isScript: false };
   private readonly highlight = vscode.window.createTextEditorDecorationType({
     isWholeLine: true,
     backgroundColor: new vscode.ThemeColor('editor.findMatchHighlightBackground'),
@@ -52,6 +54,7 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
       profiles.onDidChange(() => {
         this.send();
         void this.followScript();
+        void this.followUnprofiled();
       }),
       profiles.onDidProgress(() => this.send()),
       profiles.onDidAnswer(() => this.sendAnswers()),
@@ -156,6 +159,16 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
     if (this.script === script && script.known !== null) this.send();
   }
 
+  private async followUnprofiled(): Promise<void> {
+    const { entry, summary } = this.profiles;
+    const file = entry === undefined || summary !== null ? '' : entry.toString();
+    if (file === this.unprofiled.file) return;
+    const unprofiled = (this.unprofiled = { file, isScript: false as boolean });
+    if (entry === undefined || file === '') return;
+    unprofiled.isScript = await this.profiles.isScript(entry).catch(() => false);
+    if (this.unprofiled === unprofiled && unprofiled.isScript) this.send();
+  }
+
   private send(): void {
     this.post({ type: 'state', state: this.state() });
     this.sendAnswers();
@@ -207,6 +220,7 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
       daemon: this.daemon.state,
       trusted: vscode.workspace.isTrusted,
       file: entry === undefined ? null : vscode.workspace.asRelativePath(entry),
+      isScript: this.unprofiled.isScript,
       notebook: this.notebook(),
       entries: entries.map((uri) => ({
         uri: uri.toString(),

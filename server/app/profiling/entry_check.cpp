@@ -8,6 +8,7 @@
 #include "app/profiling/unsaved_text.h"
 #include "base/path.h"
 #include "source/entry_point.h"
+#include "source/training_start.h"
 
 namespace ridgeline::app {
 
@@ -58,6 +59,15 @@ bool is_training_script(const std::string& path) {
   }
   const auto tree = source::SourceTree::parse(std::move(*text));
   return tree.has_value() && !source::find_entry_point(*tree).has_value();
+}
+
+bool trains_when_run(const std::string& path, std::optional<std::string> text) {
+  if (!text.has_value()) {
+    text = text_of(path);
+  }
+  const auto tree = text.has_value() ? source::SourceTree::parse(std::move(*text)) : std::nullopt;
+  return tree.has_value() && !source::find_entry_point(*tree).has_value() &&
+         source::find_training_start(*tree).has_value();
 }
 
 base::Result<void, RunFailure> check_entry(const Target& target, std::optional<std::string> text) {

@@ -59,8 +59,11 @@ def outputs(editor: Editor) -> str:
 def test_a_script_is_profiled_as_it_is(editor: Editor) -> None:
     path, document = script(editor)
     lenses = editor.ask("textDocument/codeLens", document)
-    assert [lens["command"]["command"] for lens in lenses] == ["ridgeline.run"]
-    assert editor.texts[path.as_uri()].splitlines()[lenses[0]["range"]["start"]["line"]].startswith("if __name__")
+    assert [lens["command"]["command"] for lens in lenses] == ["ridgeline.run", "ridgeline.run"]
+    assert lenses[0]["range"]["start"]["line"] == 0, "the start of training is out of sight when the file is opened"
+    assert editor.texts[path.as_uri()].splitlines()[lenses[1]["range"]["start"]["line"]].startswith("if __name__")
+
+    assert editor.ask("ridgeline/status", document)["target"]["isScript"]
 
     run = {"arguments": ["--epochs", "a b"], "environment": {"COLOUR": "red"}, "folder": str(editor.folder.parent)}
     summary = editor.ask("ridgeline/run", document | run)
@@ -87,6 +90,13 @@ def test_a_script_is_profiled_as_it_is(editor: Editor) -> None:
     assert not any(change["profiling"] for change in editor.changes)
     editor.ask("ridgeline/run", document)
     assert len(editor.questions) == 1
+
+
+def test_profiling_a_script_runs_it(editor: Editor) -> None:
+    _, document = script(editor)
+    summary = editor.ask("ridgeline/profile", document)
+    assert summary["batchSize"] == 32
+    assert "Profiling this script runs" in editor.questions[0]
 
 
 def test_a_cancelled_script_ends_with_all_that_it_started(editor: Editor) -> None:

@@ -178,14 +178,20 @@ export function welcome(state: ViewState, run: (command: ViewCommand) => void): 
       'p',
       {},
       state.file === null
-        ? 'Open the Python file with your providers: model_provider, input_provider and iteration_provider.'
+        ? 'Open your training script, or the Python file with your providers.'
         : `There is no profile of ${state.file} yet.`,
     ),
-    button('button.primary', 'Profile this file', () => run('profile'), {
+    button('button.primary', state.isScript ? 'Profile this script' : 'Profile this file', () => run('profile'), {
       disabled: !state.trusted || state.file === null,
     }),
-    h('p', {}, 'No entry point yet? Ridgeline can write one for one of your model classes.'),
-    button('button.secondary', 'Write an entry point…', () => run('entryPoint')),
+    h(
+      'p',
+      {},
+      state.isScript
+        ? 'It runs as it is until some training steps are timed.'
+        : 'No entry point yet? Ridgeline can write one for one of your model classes.',
+    ),
+    state.isScript ? null : button('button.secondary', 'Write an entry point…', () => run('entryPoint')),
   );
 }
 
