@@ -60,6 +60,7 @@ test('a file that was not run is not called failed, and its view leads to a prof
   assert.deepEqual(await notice.getByRole('button').allInnerTexts(), ['Write entry point', 'Profile as script']);
   assert.equal(await window.view.getByText(/failed|traceback|There is no profile/).count(), 0);
   assert.ok(!existsSync(ran));
+  window.ui.answers.push('MLP');
   await notice.getByRole('button', { name: 'Write entry point' }).click();
   await until(async () => assert.equal(window.inFront, 'entry_2.py'));
 });

@@ -60,9 +60,6 @@ def test_the_best_combination_is_searched(editor: Editor) -> None:
     editor.neovim.exec_lua("typed = '0.000001'")  # which no change fits in
     editor.neovim.feedkeys("s")
     editor.until(f"not {LINES}:find('iB', 1, true)")
-    editor.neovim.exec_lua("typed = ''")
-    editor.neovim.feedkeys("s")
-    editor.until(f"{LINES}:find('iB', 1, true)")
 
 
 def test_a_change_is_applied_as_one_undo_step_and_profiled(editor: Editor) -> None:
