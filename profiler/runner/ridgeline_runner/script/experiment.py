@@ -39,6 +39,7 @@ _MOST_LISTED = 6  # steps of one list of operations
 _LISTING_SECONDS = 0.5  # after which no further step is listed
 _PEAK_STEPS = 2
 _LOSS_STEPS = 4
+_SAME_LOSSES = 1e-5  # how far, relatively, those of the same steps differ
 _ROUND_SECONDS = 0.05
 _MOST_OF_ROUND = 50
 _FEWEST_ROUNDS = 3
@@ -289,14 +290,14 @@ class ScriptExperiment:
             for _ in range(2):
                 batches.restart()
                 runs.append((yield from self._losses_from(start)))
-            unchanged_drift = largest_drift(runs)
-            for index, message in self._tried.items():
-                self._switch_on(index)
-                batches.restart()
-                losses = yield from self._losses_from(start)
-                self._switch_off()
-                message["lossDrift"] = relative_drift(runs[0], losses)
-                message["seedDrift"] = unchanged_drift
+            drift = largest_drift(runs)
+            if drift is not None and drift <= _SAME_LOSSES:
+                for index, message in self._tried.items():
+                    self._switch_on(index)
+                    batches.restart()
+                    losses = yield from self._losses_from(start)
+                    self._switch_off()
+                    message["lossDrift"] = relative_drift(runs[0], losses)
         start.restore()
         yield from self._step()
 
@@ -350,13 +351,14 @@ def _refused(index: int, reason: str) -> dict[str, Any]:
 
 
 class _TrainingState:
-    """What training goes on from: weights, what optimizers keep, and the random numbers to come."""
+    """What training goes on from: weights, what optimizers and their schedulers keep, and the random numbers to come."""
 
     def __init__(self, models: tuple[Any, ...], optimizers: list[Any]) -> None:
         self._tensors = [
             (tensor, tensor.detach().clone()) for model in models for tensor in (*model.parameters(), *model.buffers())
         ]
         self._optimizers = [(optimizer, copy.deepcopy(optimizer.state_dict())) for optimizer in optimizers]
+        self._schedulers = [(one, copy.deepcopy(one.state_dict())) for one in _schedulers_of(optimizers)]
         self._random = _random_states()
 
     @classmethod
@@ -386,8 +388,17 @@ class _TrainingState:
             optimizer.load_state_dict(copy.deepcopy(state))
             for group, own in zip(optimizer.param_groups, options, strict=True):
                 group.update({name: value for name, value in own.items() if name in group})
-        for module, value in self._random:
-            module(value)
+        for scheduler, state in self._schedulers:
+            scheduler.load_state_dict(copy.deepcopy(state))
+        for set_state, state in self._random:
+            set_state(state)
+
+
+def _schedulers_of(optimizers: list[Any]) -> list[Any]:
+    from torch.optim.lr_scheduler import LRScheduler
+
+    found = [thing for thing in gc.get_objects() if issubclass(type(thing), LRScheduler)]
+    return [one for one in found if any(one.optimizer is optimizer for optimizer in optimizers)]
 
 
 def _random_states() -> list[tuple[Any, Any]]:
