@@ -98,6 +98,11 @@ RunResult result_from(const json& value) {
   value.at("final").get_to(result.is_final);
   result.batch_size = batch_size_from(value);
   result.threads = member<int>(value, "threads");
+  for (const json& setting : array_at(value, "threadSettings")) {
+    if (result.thread_settings.size() < kMaxThreadSettings) {
+      result.thread_settings.push_back(setting.get<std::string>());
+    }
+  }
   value.at("inPlaceOf").get_to(result.in_place_of);
   value.at("lowMHz").get_to(result.low_mhz);
   value.at("highMHz").get_to(result.high_mhz);

@@ -193,8 +193,9 @@ struct RunResult {
   double low_mhz = 0;  ///< slowest and fastest clock of the processors while the step was timed; 0: unknown
   double high_mhz = 0;
   std::optional<double> others_used;  ///< processors that others used meanwhile, where that left too few; else absent
-  std::optional<double> processor_share;  ///< of those that the process may use, while the step was timed
-  std::string in_place_of;                ///< device that the code asked for and the CPU stood in for; mostly empty
+  std::optional<double> processor_share;       ///< of those that the process may use, while the step was timed
+  std::vector<std::string> thread_settings{};  ///< "OMP_WAIT_POLICY=passive", sorted; at most kMaxThreadSettings
+  std::string in_place_of;  ///< device that the code asked for and the CPU stood in for; mostly empty
   RunDevice device;
   std::vector<std::string> warnings;             ///< what a reader of the figures must know; at most kMaxWarnings
   std::vector<UnusedGradient> unused_gradients;  ///< at most kMaxUnusedGradients
@@ -207,6 +208,7 @@ struct RunResult {
   std::optional<StepEnergy> energy;      ///< absent: no counter could be read, or it is a job's process
   std::optional<BatchLength> length;     ///< of the inputs of batch_size; absent: there is no length_provider
 };
+inline constexpr std::size_t kMaxThreadSettings = 32;
 inline constexpr std::size_t kMaxUnusedGradients = 4096;
 inline constexpr std::size_t kMaxWarnings = 16;
 inline constexpr std::size_t kMaxWarningBytes = 4096;

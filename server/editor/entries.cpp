@@ -143,8 +143,8 @@ base::Task<bool> Entries::is_script(std::string path, std::vector<protocol::Sour
 
 base::Task<base::Result<void, app::RunFailure>> Entries::check(app::Target target,
                                                                std::vector<protocol::SourceText> open_texts) {
-  auto checking = read_files(
-      [target, text = open_text(open_texts, target.entry)] { return app::check_entry(target, text); });
+  auto checking =
+      read_files([target, text = open_text(open_texts, target.entry)] { return app::check_entry(target, text); });
   auto checked = co_await std::move(checking);
   if (!checked) {
     checked = for_editor(checked.error());
@@ -291,9 +291,10 @@ void Entries::show(const std::string& path, std::shared_ptr<const Figures> figur
     ++entry.trials;
   } else {
     const analysis::Profile& now = entry.figures->profile();
-    entry.comparison = comparison_of(before->profile(), now);
-    entry.change =
-        entry.comparison == nullptr ? "" : report::change_label(before->profile(), now, entry.comparison->step);
+    const std::string other_settings = analysis::thread_settings_note(before->profile().environment, now.environment);
+    entry.comparison = other_settings.empty() ? comparison_of(before->profile(), now) : nullptr;
+    entry.change = entry.comparison == nullptr ? other_settings
+                                               : report::change_label(before->profile(), now, entry.comparison->step);
   }
   entry.failed.reset();
   announce(path);

@@ -31,6 +31,9 @@ void fields(Io& io, analysis::Environment& environment) {
   if_present(io, "processorShare", environment.processor_share,
              "CPU utilisation: processor time of the process in the timed iterations over their time and all the "
              "processors that it may use. Absent where it was not measured.");
+  if_present(
+      io, "threadSettings", environment.thread_settings,
+      "What environment variables told OpenMP, MKL and their like, as NAME=value. Absent where it is not known.");
 }
 
 template <typename Io>

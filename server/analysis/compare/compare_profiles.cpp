@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "analysis/compare/line_pairs.h"
 #include "analysis/compare/run_figures.h"
@@ -325,6 +326,9 @@ class Comparing {
     note_if(before_.environment.threads != after_.environment.threads,
             fmt::format("The numbers of threads differ: {} before, {} after.", before_.environment.threads,
                         after_.environment.threads));
+    if (std::string note = thread_settings_note(before_.environment, after_.environment); !note.empty()) {
+      result_.notes.push_back(std::move(note));
+    }
     note_if(before.torch != after.torch,
             fmt::format("The versions of torch differ: {} before, {} after.", before.torch, after.torch));
     note_if(!before_.peak_known || !after_.peak_known, "The peak of memory is not compared: it is not known of both.");
@@ -369,6 +373,17 @@ class Comparing {
 };
 
 }  // namespace
+
+std::string thread_settings_note(const Environment& before, const Environment& after) {
+  if (!before.thread_settings || !after.thread_settings || *before.thread_settings == *after.thread_settings) {
+    return "";
+  }
+  const auto listed = [](const std::vector<std::string>& settings) {
+    return settings.empty() ? std::string("none") : fmt::format("{}", fmt::join(settings, " "));
+  };
+  return fmt::format("The settings of threads differ, which alone can change the times: {} before, {} after.",
+                     listed(*before.thread_settings), listed(*after.thread_settings));
+}
 
 Comparison compare(const Side& before, const Side& after, const Settings& settings) {
   return Comparing(before, after, settings).run();

@@ -23,4 +23,8 @@ struct Settings {
 /// 5 % that may be wrong, and those of phases, modules and lines the other half, in equal parts (Bonferroni).
 Comparison compare(const Side& before, const Side& after, const Settings& settings);
 
+/// Why the times of two profiles of the same code may differ, as a sentence: the environment told their threads
+/// something else. Empty: it did not, or it is not known of both.
+std::string thread_settings_note(const Environment& before, const Environment& after);
+
 }  // namespace ridgeline::analysis

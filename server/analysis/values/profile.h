@@ -130,6 +130,9 @@ struct Environment {
   /// CPU utilisation (Zhu's thesis, section 3.3.4): processor time of the process over the time of its timed iterations
   /// and all processors that it may use. Absent where it was not measured, as of scripts and traces.
   std::optional<double> processor_share{};
+  /// What the environment told OpenMP, MKL and their like, sorted: "OMP_WAIT_POLICY=passive". Absent: not known, as in
+  /// traces and in reports of earlier versions.
+  std::optional<std::vector<std::string>> thread_settings{};
 };
 
 struct IterationTime {

@@ -56,7 +56,8 @@ void add_machine(analysis::RunInput& input, const worker::RunOutput& output, con
                        result.low_mhz,
                        result.high_mhz,
                        result.others_used,
-                       result.processor_share};
+                       result.processor_share,
+                       result.thread_settings};
   input.capacity_bytes = plan.capacity_bytes;
   if (const protocol::RunDevice& device = result.device; !device.kind.empty()) {
     input.environment.device = device.kind;

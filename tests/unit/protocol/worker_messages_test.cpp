@@ -35,6 +35,7 @@ const json kResult = {{"type", "result"},
                       {"final", true},
                       {"batchSize", 32},
                       {"threads", 2},
+                      {"threadSettings", {"OMP_WAIT_POLICY=passive"}},
                       {"inPlaceOf", "cuda"},
                       {"device",
                        {{"kind", "cuda"},
@@ -230,6 +231,7 @@ TEST(WorkerMessages, ReadAResult) {
   const RunResult result = parse_as<RunResult>(kResult);
   EXPECT_EQ(result.batch_size, 32);
   EXPECT_EQ(result.in_place_of, "cuda");
+  EXPECT_EQ(result.thread_settings, std::vector<std::string>{"OMP_WAIT_POLICY=passive"});
   EXPECT_EQ(result.device.kind, "cuda");
   EXPECT_EQ(result.device.name, "H100");
   EXPECT_EQ(result.device.memory_bytes, 80'000'000'000U);

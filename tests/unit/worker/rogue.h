@@ -82,7 +82,7 @@ def record(run, size=32):
     half = len(recording) // 2
     run.sendall(frame(2, recording[:half]) + frame(2, recording[half:]))
 def result(run, final):
-    send(run, type='result', final=final, batchSize=32, threads=2, lowMHz=0, highMHz=0, inPlaceOf='',
+    send(run, type='result', final=final, batchSize=32, threads=2, threadSettings=[], lowMHz=0, highMHz=0, inPlaceOf='',
          device=dict(kind='', name='', memoryBytes=0, availableBytes=0, allocatorConf='', memoryFraction=1), warnings=[],
          unusedGradients=[], code=[], importedFiles=[], importedFilesComplete=True)
 def recorded(run):

@@ -8,6 +8,7 @@ from typing import Any
 from ridgeline_runner.common.packages import describe_package
 from ridgeline_runner.common.sources import imported_files
 from ridgeline_runner.machine.devices import Device
+from ridgeline_runner.machine.interpreter import thread_settings
 from ridgeline_runner.machine.processors import ProcessorWatch
 from ridgeline_runner.step.recorder import Recorder
 from ridgeline_runner.step.reporter import Reporter
@@ -59,6 +60,7 @@ class Result:
                 "final": final,
                 "batchSize": self._batch_size,
                 "threads": torch.get_num_threads(),
+                "threadSettings": thread_settings(),
                 "lowMHz": self._processors.low_mhz,
                 "highMHz": self._processors.high_mhz,
                 "othersUsed": self._processors.others_used,

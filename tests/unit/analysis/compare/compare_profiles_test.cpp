@@ -122,6 +122,18 @@ int alarms(std::size_t runs, double of_run, double of_line) {
   return count;
 }
 
+TEST(Compare, NotesOtherSettingsOfThreads) {
+  Profile before = typical();
+  Profile after = typical();
+  const auto notes = [&] { return of(before, after).notes; };
+  after.environment.thread_settings = {"OMP_WAIT_POLICY=passive"};
+  EXPECT_THAT(notes(), ::testing::Not(::testing::Contains(::testing::HasSubstr("settings of threads")))) << "not known";
+  before.environment.thread_settings.emplace();
+  EXPECT_THAT(notes(), ::testing::Contains(::testing::HasSubstr("none before, OMP_WAIT_POLICY=passive after")));
+  before.environment.thread_settings = after.environment.thread_settings;
+  EXPECT_THAT(notes(), ::testing::Not(::testing::Contains(::testing::HasSubstr("settings of threads"))));
+}
+
 TEST(Compare, HasFewFalseAlarmsHoweverManyFiguresItCompares) {
   // 5 % of 500, with three standard errors.
   EXPECT_LE(alarms(1, 0.01, 0.002), 40);
