@@ -154,10 +154,10 @@ int run(const WhatIfOptions& options) {
   return trace ? run_on_trace(options, std::move(*wanted)) : run_on_entry(options, std::move(*wanted));
 }
 
-/// How a step is answered: "step: predicted, tried", "step and trace: by rule".
+/// How a step is answered: "step: predicted, tried", "step, trace: by rule".
 std::string how_for_steps(const step::ChangeKind& kind) {
   if (!kind.on_step) {
-    return "step, trace: by rule";
+    return kind.is_research ? "step, trace: from papers, predicted only" : "step, trace: by rule";
   }
   return std::string(kind.predictable ? "step: predicted, tried" : "step: tried") +
          (kind.fits(step::Subject::kTrace) ? "; trace: by rule" : "");
@@ -185,7 +185,8 @@ std::string list_of_changes() {
          "trace: a trace of `ridgeline what-if`           search: `ridgeline job optimize`\n"
          "                                                cluster: `ridgeline job predict`\n"
          "\n"
-         "A change \"by rule\" is estimated from the graph of the step and cannot be tried.\n";
+         "A change \"by rule\" is estimated from the graph of the step and cannot be tried.\n"
+         "One \"from papers\" is, too, and you would have to write it yourself.\n";
 }
 
 }  // namespace
