@@ -1,8 +1,13 @@
 #include "editor/status.h"
 
+#include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 #include <variant>
+#include <vector>
 
+#include "app/profiling/entry_check.h"
 #include "editor/answers_json.h"
 #include "protocol/json_fields.h"
 #include "worker/machine.h"
@@ -10,6 +15,17 @@
 namespace ridgeline::editor {
 
 using protocol::Json;
+
+namespace {
+
+/// What the client has open of the file; nothing: it is not open.
+std::optional<std::string> open_text(const Workspace& workspace, const app::Target& target) {
+  std::vector<protocol::SourceText> texts = workspace.open_texts(target.project_root);
+  const auto open = std::ranges::find(texts, target.entry, &protocol::SourceText::path);
+  return open == texts.end() ? std::nullopt : std::optional(std::move(open->text));
+}
+
+}  // namespace
 
 Json status_json(const lsp::Session& session, const Entries& entries) {
   Json known = Json::array();
@@ -37,6 +53,9 @@ base::Task<Json> target_json(Workspace& workspace, Entries& entries, std::string
   const app::Target& target = *found;
   auto check = workspace.while_open(entries.consent_holds(target, false));
   const bool trusted = co_await std::move(check);
+  auto reading = workspace.while_open(entries.read_files(
+      [path = target.entry, text = open_text(workspace, target)] { return app::is_training_script(path, text); }));
+  const bool is_script = co_await std::move(reading);
   Json json = {{"entry", target.entry},
                {"projectRoot", target.project_root},
                {"interpreter", target.interpreter.path},
@@ -44,6 +63,7 @@ base::Task<Json> target_json(Workspace& workspace, Entries& entries, std::string
                {"device", target.device},
                {"cache", target.cache},
                {"trusted", trusted},
+               {"isScript", is_script},
                {"python", nullptr},
                {"torch", nullptr}};
   if (const auto entry = entries.find(target.entry); entry != nullptr && entry->figures != nullptr) {

@@ -51,8 +51,10 @@ std::optional<Misspelt> misspelt(const source::SourceTree& tree, const std::vect
 
 }  // namespace
 
-bool is_training_script(const std::string& path) {
-  auto text = text_of(path);
+bool is_training_script(const std::string& path, std::optional<std::string> text) {
+  if (!text.has_value()) {
+    text = text_of(path);
+  }
   if (!text.has_value() || text->find('\0') != std::string::npos) {
     return false;
   }

@@ -9,9 +9,9 @@
 
 namespace ridgeline::app {
 
-/// Whether the file is Python without a provider of an entry point, also a misspelt one, by its text. False where it
-/// cannot be read.
-bool is_training_script(const std::string& path);
+/// Whether the file is Python without a provider of an entry point, also a misspelt one. False where it cannot be read.
+/// `text`: as check_entry() takes it.
+bool is_training_script(const std::string& path, std::optional<std::string> text = std::nullopt);
 
 /// Fails as `provider-missing` when the file certainly lacks a provider: running a whole training script would only
 /// tell the same, later. `text`: what an editor has open in place of the file; nothing: the file is read. What is
