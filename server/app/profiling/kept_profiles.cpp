@@ -9,6 +9,7 @@
 
 #include "analysis/prediction/predictor.h"
 #include "app/profiling/code_names.h"
+#include "app/profiling/kept_recordings.h"
 #include "report/json.h"
 #include "report/read_report.h"
 #include "store/fingerprint.h"
@@ -79,6 +80,8 @@ std::string keep_profile(ProfileRun& run, const ProfileRequest& request, const T
   if (auto added = store.add(key_of(request, target), kept, report::json_report(run.profile, run.outlook)); !added) {
     run.profile.id.clear();
     add_line(warning, "the profile was not kept: " + added.error().message());
+  } else {
+    add_line(warning, keep_recording(target.cache, run.profile.id, run.recorded));
   }
   return warning;
 }

@@ -15,8 +15,8 @@ namespace ridgeline::app {
 /// What a stored profile of the request has in common with it.
 store::ProfileKey key_of(const ProfileRequest& request, const Target& target);
 
-/// Stores the profile of a run in the user's cache, as made at `now_s`, and sets its id. Returns a warning, mostly
-/// empty: when the profile could not be stored its id stays empty, and it is as good as any other.
+/// Stores the profile of a run in the user's cache, as made at `now_s`, with its recording, and sets its id. Returns a
+/// warning, mostly empty: when the profile could not be stored its id stays empty, and it is as good as any other.
 [[nodiscard]] std::string keep_profile(ProfileRun& run, const ProfileRequest& request, const Target& target,
                                        std::int64_t now_s);
 
