@@ -19,6 +19,7 @@
 #include "app/traces/traced_what_if.h"
 #include "cli/entry_runs.h"
 #include "cli/failure_text.h"
+#include "cli/named_entry.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "cli/wait_for.h"
@@ -142,6 +143,9 @@ int run_on_entry(const WhatIfOptions& options, app::WantedChanges wanted) {
 }
 
 int run(const WhatIfOptions& options) {
+  if (const auto named = find_named_entry(*options.request); !named) {
+    return named.error();
+  }
   const bool trace = app::looks_like_trace(options.request->entry);
   if (!trace && !options.step_boundary.empty()) {
     return fail("--step-boundary needs a trace: an entry point says itself what a step is.", kExitUsage);
@@ -220,7 +224,8 @@ void add_what_if_command(CLI::App& app, int& exit_code) {
       ->check(number_in(0.5, 600))
       ->capture_default_str();
   add_profile_options(*command, options->request);
-  command->get_option("ENTRY")->description("An entry point, or a trace of torch.profiler or Nsight Systems");
+  may_be_left_out(*command,
+                  "An entry point, the id of a profile of one, or a trace of torch.profiler or Nsight Systems");
   add_output_options(*command, options->output, {"text", "json", "html"});
   add_warnings_option(*command, options->output);
   command->add_flag_callback(

@@ -39,6 +39,15 @@ struct ProfileLookup {
 /// Nothing is started. A stored profile that cannot be read is dropped.
 ProfileLookup find_kept_profile(const ProfileRequest& request, const Target& target);
 
+/// The stored profile that the user named by its id. Not found where the request, which request_again() completed, asks
+/// for what that one does not have; one whose files have changed is found. `warning` says so in either case. Nothing is
+/// started.
+ProfileLookup find_named_profile(const ProfileRequest& request, const store::ProfileRow& named);
+
+/// Which options of the request keep the newest stored profile of the entry, whose files have not changed, from being
+/// what find_kept_profile() finds, as a warning; empty: there is none, or no option does. Nothing is started.
+std::string unused_profile_warning(const ProfileRequest& request, const Target& target);
+
 std::int64_t seconds_since_1970();
 
 }  // namespace ridgeline::app
