@@ -28,7 +28,7 @@ class Recording {
 #undef RIDGELINE_COLUMN
 
   std::string_view string(std::uint32_t index) const;
-  std::size_t size_bytes() const { return bytes_->size(); }
+  std::string_view bytes() const { return *bytes_; }
 
  private:
   base::Result<void> check() const;

@@ -45,7 +45,7 @@ struct TracedStep {
   int batch_size = 0;         ///< 0: not known
 };
 
-/// The same of a step of a trace, with what `cache` knows. Runs nothing. Reads files.
+/// The same of a step of a trace, with what `cache` knows. Runs nothing. Waits for files: for the command line only.
 Answer<DeviceAnswer> predict_devices_of_trace(const std::string& cache, const TracedStep& step,
                                               const DeviceQuestion& question);
 

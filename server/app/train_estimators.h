@@ -24,8 +24,8 @@ struct Training {
   std::string warning;  ///< why earlier estimators were not kept; mostly empty
 };
 
-/// Waits for the training, which takes up to two hours. What was trained replaces that of the same device, or that
-/// across devices.
+/// Waits for the training, which takes up to two hours: for the command line only. What was trained replaces that of
+/// the same device, or that across devices.
 Answer<Training> train_estimators(const TrainRequest& request);
 
 }  // namespace ridgeline::app

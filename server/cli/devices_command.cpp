@@ -14,6 +14,7 @@
 #include "cli/entry_runs.h"
 #include "cli/exit_codes.h"
 #include "cli/failure_text.h"
+#include "cli/named_entry.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "cli/wait_for.h"
@@ -93,6 +94,9 @@ base::Result<app::DeviceAnswer, ExitCode> predict_of_trace(const DevicesOptions&
 }
 
 int run(const DevicesOptions& options) {
+  if (const auto named = find_named_entry(*options.request); !named) {
+    return named.error();
+  }
   const bool is_trace = app::looks_like_trace(options.request->entry);
   if (const std::string problem = options_problem(options, is_trace); !problem.empty()) {
     return fail(problem, kExitUsage);
@@ -119,8 +123,8 @@ void add_devices_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<DevicesOptions>();
   CLI::App* command = app.add_subcommand(
       "devices", "Predict the time of a step, or of a trace of torch.profiler with shapes, on other devices.");
-  command->add_option("ENTRY", options->request->entry, "An entry point, or a trace of torch.profiler with shapes")
-      ->required();
+  command->add_option("ENTRY", options->request->entry, "");
+  may_be_left_out(*command, "An entry point, the id of a profile of one, or a trace of torch.profiler with shapes");
   command
       ->add_option("--on", options->devices,
                    "Devices, such as a100,h100,t4, or files that describe one, each with the price of an hour if "

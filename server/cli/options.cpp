@@ -199,6 +199,11 @@ void add_profile_options(CLI::App& command, const std::shared_ptr<app::ProfileRe
   add_entry_options(command, request);
 }
 
+void may_be_left_out(CLI::App& command, const std::string& description) {
+  command.get_option("ENTRY")->required(false)->description(description +
+                                                            ". Without it: what was profiled last in this folder");
+}
+
 void add_report_options(CLI::App& command, const std::shared_ptr<Output>& output) {
   add_output_options(command, output, {"text", "json", "markdown", "html", "perfetto", "speedscope"});
   add_warnings_option(command, output);

@@ -46,6 +46,9 @@ std::vector<CLI::Option*> add_entry_options(CLI::App& command, const std::shared
 /// All that says what to profile and how, of commands for entry points: ENTRY, the batch sizes, and how to measure.
 void add_profile_options(CLI::App& command, const std::shared_ptr<app::ProfileRequest>& request);
 
+/// Lets ENTRY be left out: the command is then about what was profiled last (find_named_entry()).
+void may_be_left_out(CLI::App& command, const std::string& description);
+
 /// --format and --output: how an answer is written, and where to.
 struct Output {
   std::string format = "text";

@@ -16,6 +16,7 @@
 #include "app/traces/import_file.h"
 #include "cli/entry_runs.h"
 #include "cli/failure_text.h"
+#include "cli/named_entry.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "cli/wait_for.h"
@@ -111,27 +112,30 @@ int run_make_fit(const PredictOptions& options, EntryRuns& runs) {
                    *options.output);
 }
 
-int run_batch_question(const PredictOptions& options, EntryRuns& runs) {
-  std::optional<app::StoredProfile> kept;
-  if (!options.refine) {
-    auto [found, warning] = app::find_kept_profile(*options.request, runs.target());
-    warn(warning);
-    kept = std::move(found);
+analysis::Answer answer_from(const PredictOptions& options, const analysis::Profile& profile) {
+  return analysis::answer(analysis::make_predictor(profile), options.question(profile.capacity_bytes));
+}
+
+int write_answer(const PredictOptions& options, const analysis::Answer& answer, const analysis::Profile& profile,
+                 const report::Origin& origin, const std::optional<analysis::RefinedBatch>& refined) {
+  return write_out(options.output->format == "json"
+                       ? report::json_prediction(answer, profile, origin, refined)
+                       : report::text_prediction(answer, profile, origin, text_options(*options.output), refined),
+                   *options.output);
+}
+
+int answer_from_stored(const PredictOptions& options, const app::StoredProfile& stored) {
+  const std::int64_t age = app::seconds_since_1970() - stored.created_s;
+  return write_answer(options, answer_from(options, stored.profile), stored.profile,
+                      {true, stored.created_s, std::max(std::int64_t{0}, age)}, std::nullopt);
+}
+
+int answer_from_new(const PredictOptions& options, EntryRuns& runs) {
+  const auto made = profile_now(runs);
+  if (!made) {
+    return made.error();
   }
-  const bool stored = kept.has_value();
-  const std::int64_t now = app::seconds_since_1970();
-  std::optional<app::ProfileRun> made;
-  if (!stored) {
-    auto profiled = profile_now(runs);
-    if (!profiled) {
-      return profiled.error();
-    }
-    made = std::move(*profiled);
-    kept = app::StoredProfile{made->profile, now};
-  }
-  const analysis::Answer answer =
-      analysis::answer(analysis::make_predictor(kept->profile), options.question(kept->profile.capacity_bytes));
-  const report::Origin origin{stored, kept->created_s, std::max(std::int64_t{0}, now - kept->created_s)};
+  const analysis::Answer answer = answer_from(options, made->profile);
   std::optional<analysis::RefinedBatch> refined;
   if (options.refine && answer.batch.has_value()) {
     const int size = answer.batch->batch_size;
@@ -142,13 +146,33 @@ int run_batch_question(const PredictOptions& options, EntryRuns& runs) {
     }
     refined = refined_or_warn(*found, size, options.output->warnings);
   }
-  return write_out(options.output->format == "json"
-                       ? report::json_prediction(answer, kept->profile, origin, refined)
-                       : report::text_prediction(answer, kept->profile, origin, text_options(*options.output), refined),
-                   *options.output);
+  return write_answer(options, answer, made->profile, {false, app::seconds_since_1970(), 0}, refined);
+}
+
+/// The stored profile that answers; nothing, with a warning where an option is why.
+std::optional<app::StoredProfile> stored_profile(const PredictOptions& options, const app::Target& target,
+                                                 bool is_explained) {
+  auto [found, warning] = app::find_kept_profile(*options.request, target);
+  warn(warning);
+  if (!found.has_value() && !is_explained) {
+    warn(app::unused_profile_warning(*options.request, target));
+  }
+  return std::move(found);
 }
 
 int run(const PredictOptions& options) {
+  const auto named = find_named_entry(*options.request);
+  if (!named) {
+    return named.error();
+  }
+  const bool may_be_stored = !options.refine && options.make_fit == 0;
+  if (may_be_stored && named->has_value()) {
+    const auto [found, warning] = app::find_named_profile(*options.request, **named);
+    warn(warning);
+    if (found.has_value()) {
+      return answer_from_stored(options, *found);
+    }
+  }
   if (app::looks_like_trace(options.request->entry)) {
     return fail(
         "A trace has one batch size. `ridgeline devices` predicts it for other devices, and `ridgeline what-if` what "
@@ -163,7 +187,12 @@ int run(const PredictOptions& options) {
   if (options.make_fit > 0) {
     return run_make_fit(options, runs);
   }
-  return run_batch_question(options, runs);
+  if (may_be_stored) {
+    if (const auto stored = stored_profile(options, runs.target(), named->has_value())) {
+      return answer_from_stored(options, *stored);
+    }
+  }
+  return answer_from_new(options, runs);
 }
 
 /// At most one of them may be given; --fits and --make-fit are the last.
@@ -229,11 +258,12 @@ void add_predict_command(CLI::App& app, int& exit_code) {
       ->check(number_in(1, 3600))
       ->capture_default_str();
   add_profile_options(*command, options->request);
+  may_be_left_out(*command, "An entry point, a training script that was profiled, or the id of a kept profile");
   add_output_options(*command, options->output);
   add_warnings_option(*command, options->output);
   command->footer(
       "Examples:\n"
-      "  ridgeline predict entry.py --batch-size 64 --refine\n"
+      "  ridgeline predict --batch-size 64\n"
       "  ridgeline predict entry.py --fits --memory 8GiB");
   command->callback([options, questions, memory, &exit_code] {
     check_questions(questions, *memory);

@@ -10,7 +10,7 @@
 
 namespace ridgeline::cli {
 
-/// Whether a format shows the recording, instant by instant: a kept profile does not have it.
+/// Whether a format shows the recording, instant by instant.
 bool needs_recording(const std::string& format);
 
 /// The report, with the lines of the user's files as they are today. `recorded` may be null where the format does not

@@ -3,34 +3,49 @@
 #include <array>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "analysis/prediction/answers.h"
 #include "app/profiling/find_profile.h"
+#include "app/profiling/kept_recordings.h"
 #include "app/traces/import_file.h"
 #include "app/traces/trace_profile.h"
 #include "cli/exit_codes.h"
 #include "cli/failure_text.h"
 #include "cli/options.h"
 #include "cli/rendered_profile.h"
+#include "store/recording_files.h"
 
 namespace ridgeline::cli {
 
 namespace {
 
 int report_profile(const std::string& name, const Output& output) {
-  if (needs_recording(output.format)) {
-    return fail("--format " + output.format +
-                    " needs the recording, which is not kept with a profile: give it to `ridgeline profile`, or name a "
-                    "trace",
-                kExitUsage);
-  }
   const auto profile = app::find_profile(name);
   if (!profile) {
     return fail(profile.error(), kExitUsage);
   }
-  return write_out(rendered_profile(*profile, analysis::outlook_of(*profile), nullptr, output), output);
+  std::optional<analysis::RecordedRun> recorded;
+  if (needs_recording(output.format)) {
+    auto found = app::find_recording(profile->id);
+    if (!found) {
+      return fail(found.error(), kExitUsage);
+    }
+    if (!found->has_value()) {
+      return fail(fmt::format("--format {} needs the recording, which is kept for the last {} profiles: profile again, "
+                              "or name a trace",
+                              output.format, store::RecordingBounds{}.recordings),
+                  kExitUsage);
+    }
+    recorded = std::move(*found);
+  }
+  return write_out(rendered_profile(*profile, analysis::outlook_of(*profile), recorded ? &*recorded : nullptr, output),
+                   output);
 }
 
 int report_trace(const app::TraceOptions& options, const Output& output) {
@@ -76,12 +91,12 @@ void add_report_command(CLI::App& app, int& exit_code) {
       "  ridgeline report trace.json.gz --batch-size 32 --project-root ~/project");
   command->callback([command, trace, output, &exit_code] {
     if (trace->trace.empty()) {
-      const auto last = app::last_profile_id(".");
+      const auto last = app::last_profile(".");
       if (!last) {
         exit_code = fail(last.error(), kExitUsage);
         return;
       }
-      trace->trace = *last;
+      trace->trace = last->profile.id;
     }
     if (trace->trace.ends_with(".py")) {
       exit_code = fail(trace->trace + " is Python: `ridgeline profile` makes a profile of it", kExitUsage);

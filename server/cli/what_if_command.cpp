@@ -20,6 +20,7 @@
 #include "app/traces/traced_what_if.h"
 #include "cli/entry_runs.h"
 #include "cli/failure_text.h"
+#include "cli/named_entry.h"
 #include "cli/options.h"
 #include "cli/script_runs.h"
 #include "cli/terminal.h"
@@ -157,6 +158,9 @@ int run_on_script(const WhatIfOptions& options, app::WantedChanges wanted) {
 }
 
 int run(const WhatIfOptions& options) {
+  if (const auto named = find_named_entry(*options.request); !named) {
+    return named.error();
+  }
   const bool trace = app::looks_like_trace(options.request->entry);
   if (!trace && !options.step_boundary.empty()) {
     return fail("--step-boundary needs a trace: an entry point says itself what a step is.", kExitUsage);
@@ -178,10 +182,10 @@ int run(const WhatIfOptions& options) {
   return is_script ? run_on_script(options, std::move(*wanted)) : run_on_entry(options, std::move(*wanted));
 }
 
-/// How a step is answered: "step: predicted, tried", "step and trace: by rule".
+/// How a step is answered: "step: predicted, tried", "step, trace: by rule".
 std::string how_for_steps(const step::ChangeKind& kind) {
   if (!kind.on_step) {
-    return "step, trace: by rule";
+    return kind.is_research ? "step, trace: from papers, predicted only" : "step, trace: by rule";
   }
   return std::string(kind.predictable ? "step: predicted, tried" : "step: tried") +
          (kind.fits(step::Subject::kTrace) ? "; trace: by rule" : "");
@@ -209,7 +213,8 @@ std::string list_of_changes() {
          "trace: a trace of `ridgeline what-if`           search: `ridgeline job optimize`\n"
          "                                                cluster: `ridgeline job predict`\n"
          "\n"
-         "A change \"by rule\" is estimated from the graph of the step and cannot be tried.\n";
+         "A change \"by rule\" is estimated from the graph of the step and cannot be tried.\n"
+         "One \"from papers\" is, too, and you would have to write it yourself.\n";
 }
 
 }  // namespace
@@ -245,8 +250,9 @@ void add_what_if_command(CLI::App& app, int& exit_code, const std::vector<std::s
       ->check(number_in(0.5, 600))
       ->capture_default_str();
   add_profile_options(*command, options->request);
-  command->get_option("ENTRY")->description(
-      "An entry point, a training script whose arguments follow --, or a trace of torch.profiler or Nsight Systems");
+  may_be_left_out(*command,
+                  "An entry point, a training script whose arguments follow --, the id of a profile of one, or a trace "
+                  "of torch.profiler or Nsight Systems");
   command->add_flag("--allow-writes", options->allow_writes,
                     "Let the runs of a script write files and use the network");
   add_output_options(*command, options->output, {"text", "json", "html"});

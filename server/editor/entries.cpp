@@ -138,7 +138,7 @@ std::optional<std::string> open_text(const std::vector<protocol::SourceText>& op
 
 base::Task<bool> Entries::is_script(std::string path, std::vector<protocol::SourceText> open_texts) {
   auto text = open_text(open_texts, path);
-  return read_files([path = std::move(path), text = std::move(text)] { return app::trains_when_run(path, text); });
+  return read_files([path = std::move(path), text = std::move(text)] { return app::runs_as_script(path, text); });
 }
 
 base::Task<base::Result<void, app::RunFailure>> Entries::check(app::Target target,

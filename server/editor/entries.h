@@ -151,7 +151,7 @@ class Entries {
   /// app::check_entry() of what an editor has open, or else of the file. What it refuses is a failed run.
   base::Task<base::Result<void, app::RunFailure>> check(app::Target target,
                                                         std::vector<protocol::SourceText> open_texts);
-  /// app::trains_when_run() of what an editor has open, or else of the file.
+  /// app::runs_as_script() of what an editor has open, or else of the file.
   base::Task<bool> is_script(std::string path, std::vector<protocol::SourceText> open_texts);
   /// Whether the target's code may run, as it is now. `editor_vouches`: see Consent.
   base::Task<bool> consent_holds(app::Target target, bool editor_vouches);

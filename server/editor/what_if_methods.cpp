@@ -70,7 +70,9 @@ base::Task<lsp::Outcome> change_edit(Context context, TryParams params) {
 }
 
 base::Task<lsp::Outcome> compare_devices_command(Context context, CommandParams params) {
-  auto devices = app::priced_devices(texts_in(params), {});
+  auto reading = context.workspace.while_open(
+      context.entries.read_files([names = texts_in(params)] { return app::priced_devices(names, {}); }));
+  auto devices = co_await std::move(reading);
   if (!devices) {
     throw protocol::InvalidValue(devices.error().message());
   }

@@ -160,6 +160,11 @@ Fingerprint read_fingerprint(SQLite::Database& database, std::int64_t profile, b
 
 std::string new_profile_id() { return base::unique_suffix(); }
 
+bool is_profile_id(std::string_view text) {
+  return !text.empty() && text.size() <= 64 &&
+         std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
 ProfileStore::ProfileStore(const StoreBounds& bounds) : bounds_(bounds) {}
 ProfileStore::~ProfileStore() = default;
 ProfileStore::ProfileStore(ProfileStore&&) noexcept = default;
@@ -283,32 +288,65 @@ base::Result<void> ProfileStore::replace(const std::string& id, const std::strin
   });
 }
 
-base::Result<std::vector<KeptProfile>> ProfileStore::find(const ProfileKey& key) {
+/// Newest first. `condition` is a literal of ours.
+template <typename... Values>
+base::Result<std::vector<ProfileRow>> ProfileStore::find_where(const std::string& condition, const Values&... values) {
   return access("the stored profiles in " + path_ + " cannot be read", [&](SQLite::Database& database) {
-    std::vector<KeptProfile> found;
-    SQLite::Statement rows(
-        database,
-        "SELECT number, id, created, torch, whole FROM profiles WHERE entry = ? AND project_root = ? AND "
-        "interpreter = ? AND device = ? AND machine = ? AND memory_limit = ? AND code = ? AND version = ? "
-        "ORDER BY number DESC LIMIT ?");
-    SQLite::bind(rows, key.entry, key.project_root, key.interpreter, key.device, key.machine,
-                 static_cast<std::int64_t>(key.memory_limit_bytes), key.code, key.version, kMaxFound);
+    std::vector<ProfileRow> found;
+    SQLite::Statement rows(database,
+                           "SELECT number, whole, id, created, torch, entry, project_root, interpreter, device, "
+                           "machine, memory_limit, version, code FROM profiles WHERE " +
+                               condition + " ORDER BY number DESC LIMIT ?");
+    SQLite::bind(rows, values..., kMaxFound);
+    const auto text = [&rows](int column) { return rows.getColumn(column).getString(); };
     while (rows.executeStep()) {
-      found.push_back({rows.getColumn(1).getString(), rows.getColumn(2).getInt64(), rows.getColumn(3).getString(),
-                       read_fingerprint(database, rows.getColumn(0).getInt64(), rows.getColumn(4).getInt64() != 0)});
+      found.push_back({{text(5), text(6), text(7), text(8), text(9),
+                        static_cast<std::uint64_t>(rows.getColumn(10).getInt64()), text(11), text(12)},
+                       {text(2), rows.getColumn(3).getInt64(), text(4),
+                        read_fingerprint(database, rows.getColumn(0).getInt64(), rows.getColumn(1).getInt64() != 0)}});
     }
     return found;
   });
 }
 
-base::Result<std::optional<std::string>> ProfileStore::newest_in(const std::string& folder) {
-  return access("the stored profiles in " + path_ + " cannot be read", [&](SQLite::Database& database) {
-    SQLite::Statement row(database,
-                          "SELECT id FROM profiles WHERE substr(entry, 1, length(?1)) = ?1 OR "
-                          "substr(?1, 1, length(project_root) + 1) = project_root || '/' ORDER BY number DESC LIMIT 1");
-    row.bind(1, folder.ends_with('/') ? folder : folder + "/");
-    return row.executeStep() ? std::optional(row.getColumn(0).getString()) : std::nullopt;
-  });
+template <typename... Values>
+base::Result<std::optional<ProfileRow>> ProfileStore::first_where(const std::string& condition,
+                                                                  const Values&... values) {
+  auto rows = find_where(condition, values...);
+  if (!rows) {
+    return rows.error();
+  }
+  return rows->empty() ? std::nullopt : std::optional(std::move(rows->front()));
+}
+
+base::Result<std::vector<KeptProfile>> ProfileStore::find(const ProfileKey& key) {
+  auto rows = find_where(
+      "entry = ? AND project_root = ? AND interpreter = ? AND device = ? AND machine = ? AND memory_limit = ? AND "
+      "code = ? AND version = ?",
+      key.entry, key.project_root, key.interpreter, key.device, key.machine,
+      static_cast<std::int64_t>(key.memory_limit_bytes), key.code, key.version);
+  if (!rows) {
+    return rows.error();
+  }
+  std::vector<KeptProfile> found;
+  for (ProfileRow& row : *rows) {
+    found.push_back(std::move(row.profile));
+  }
+  return found;
+}
+
+base::Result<std::vector<ProfileRow>> ProfileStore::find_of_entry(const ProfileKey& key) {
+  return find_where("entry = ? AND machine = ? AND version = ?", key.entry, key.machine, key.version);
+}
+
+base::Result<std::optional<ProfileRow>> ProfileStore::find_id(const std::string& id) {
+  return first_where("id = ?", id);
+}
+
+base::Result<std::optional<ProfileRow>> ProfileStore::newest_in(const std::string& folder) {
+  return first_where(
+      "substr(entry, 1, length(?1)) = ?1 OR substr(?1, 1, length(project_root) + 1) = project_root || '/'",
+      folder.ends_with('/') ? folder : folder + "/");
 }
 
 base::Result<std::optional<std::string>> ProfileStore::report(const std::string& id) {

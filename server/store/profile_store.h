@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -37,6 +38,12 @@ struct KeptProfile {
   Fingerprint fingerprint;
 };
 
+/// A stored profile with what it may be used for.
+struct ProfileRow {
+  ProfileKey key;
+  KeptProfile profile;
+};
+
 /// How much is kept at most. The least recently used are dropped first.
 struct StoreBounds {
   std::int64_t profiles = 256;
@@ -50,6 +57,8 @@ struct StoreTotals {
 
 /// A random name for a profile: sixteen hexadecimal digits.
 std::string new_profile_id();
+/// Whether the text may be such a name.
+bool is_profile_id(std::string_view text);
 
 /// One connection; several processes may have one each. A call that fails changes nothing.
 /// A damaged file is moved aside as soon as it is noticed, and a new one is created. Not thread-safe.
@@ -74,9 +83,15 @@ class ProfileStore {
   /// Profiles with that key, newest first: at most 16.
   base::Result<std::vector<KeptProfile>> find(const ProfileKey& key);
 
-  /// The id of the newest profile of an entry below `folder`, or of a project that `folder` is in; nothing: there is
-  /// none. `folder` is a real path.
-  base::Result<std::optional<std::string>> newest_in(const std::string& folder);
+  /// Profiles of the key's entry, machine and version, newest first: at most 16.
+  base::Result<std::vector<ProfileRow>> find_of_entry(const ProfileKey& key);
+
+  /// The profile of that id; nothing: it is not stored.
+  base::Result<std::optional<ProfileRow>> find_id(const std::string& id);
+
+  /// The newest profile of an entry below `folder`, or of a project that `folder` is in; nothing: there is none.
+  /// `folder` is a real path.
+  base::Result<std::optional<ProfileRow>> newest_in(const std::string& folder);
 
   /// The report of a profile, which counts as a use of it; nothing when it is no longer stored.
   /// One that was damaged on the disk is removed: an error.
@@ -97,6 +112,10 @@ class ProfileStore {
 
   base::Result<void> open_file();
   SQLite::Database& database();
+  template <typename... Values>
+  base::Result<std::vector<ProfileRow>> find_where(const std::string& condition, const Values&... values);
+  template <typename... Values>
+  base::Result<std::optional<ProfileRow>> first_where(const std::string& condition, const Values&... values);
   template <typename Use>
   auto access(const std::string& failure, const Use& use, OnDamage on_damage = OnDamage::kReport)
       -> base::Result<std::invoke_result_t<Use, SQLite::Database&>>;

@@ -154,7 +154,8 @@ change is written `NAME`, `NAME:ARGUMENT` or `NAME:ARGUMENT=VALUE`. In parenthes
 - search: a recorded job of [`ridgeline job optimize`](job-optimize.md)
 - cluster: a job that [`ridgeline job predict`](job-predict.md) predicts from one process
 
-A change *by rule* is estimated from the graph of the step, and cannot be tried."""
+A change *by rule* is estimated from the graph of the step, and cannot be tried. One *from papers* is, too, and
+you would have to write it yourself."""
     return "\n".join([HEAD, "# Changes", "", intro, "", *changes, ""])
 
 

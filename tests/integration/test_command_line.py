@@ -153,6 +153,10 @@ def test_changes_are_listed_without_an_entry() -> None:
     assert "(step: predicted, tried; search)" in rows["accumulate:K"]
     assert "(step, trace: by rule; job; search; cluster)" in rows["zero:STAGE[=N[,BYTES]]"]
     assert rows["pipeline:K"].endswith("(cluster)")
+    papers = [
+        name.partition(":")[0] for name, line in rows.items() if "(step, trace: from papers, predicted only)" in line
+    ]
+    assert papers == ["reconstructed-batchnorm", "metaflow", "p3", "blueconnect", "dgc", "vdnn", "gist"]
 
 
 @pytest.mark.parametrize(("term", "coloured"), [("dumb", False), ("xterm-256color", True)])

@@ -89,6 +89,44 @@ def test_the_stored_profile_answers_until_a_file_of_it_changes(entry: Path) -> N
     assert predict(entry, "--batch-size", "64")["profile"]["stored"]
 
 
+def test_a_profile_is_named_by_its_id_or_is_the_last_one_of_the_folder(
+    entry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = profile(entry, "--seconds", "0.1", "--memory-limit", "4GiB")["id"]
+
+    def ask(*arguments: str | Path) -> tuple[dict[str, Any], str]:
+        done = ridgeline(*arguments, "--format", "json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout), done.stderr
+
+    question = ("--batch-size", "64")
+    monkeypatch.chdir(entry.parent)
+    last, said = ask("predict", *question)  # in the interpreter and with the options of that profile
+    assert last["profile"]["stored"] and last["profile"]["id"] == kept
+    assert said == "ridgeline: entry.py was profiled last here\n"
+    found, said = ask("predict", kept, *question)
+    assert found["answer"] == last["answer"] and said == f"ridgeline: the profile {kept} is of entry.py\n"
+    assert ask("devices", kept, "--on", "a100")[1].startswith(said)
+    assert "entry.py was profiled last here" in ask("what-if", "--change", "amp", "--seconds", "0.1")[1]
+
+    # An option that the profile does not fit is named, once.
+    found, said = ask("predict", kept, *question, "--batch-sizes", "16,96", *SHORT)
+    assert not found["profile"]["stored"] and said.count("warning: ") == 1
+    assert f"the stored profile {kept} is not used, since it did not sample all of --batch-sizes" in said
+    found, said = ask("predict", entry, *question, *SHORT)
+    assert not found["profile"]["stored"] and said.count("warning: ") == 1
+    assert "since it was made with another --memory-limit" in said
+
+    (entry.parent / "model.py").write_text(MODEL.replace("Linear(64, 64)", "Linear(64, 65)"))
+    found, said = ask("predict", kept, *question)
+    assert found["answer"] == last["answer"]
+    assert f"the code may have changed since the stored profile {kept} was made" in said
+    monkeypatch.chdir("/proc/self")
+    for command in (("predict", "--fits"), ("what-if",), ("devices",)):
+        none = ridgeline(*command)
+        assert none.returncode == 2 and "there is no stored profile of an entry point in this folder" in none.stderr
+
+
 def test_answers_agree_with_the_samples_and_with_each_other(tmp_path: Path) -> None:
     entry = tmp_path / "entry.py"  # its own: other tests profile that one too, and the latest profile answers
     entry.write_text((ENTRIES / "layers" / "entry.py").read_text())

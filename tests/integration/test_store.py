@@ -96,12 +96,32 @@ def test_a_row_that_does_not_parse_is_dropped_and_the_entry_profiled_anew(cache:
     database.close()
 
 
-def test_two_profiles_at_once_are_both_kept(cache: Path) -> None:
+def test_two_profiles_at_once_are_both_kept_with_their_recordings(cache: Path) -> None:
     command = [str(BINARY), "profile", str(ENTRY), *COMMON]
     environment = {**os.environ, "RIDGELINE_CACHE": str(cache)}
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) for _ in range(2)]
-    ids = {json.loads(process.communicate()[0])["id"] for process in running}
+    reports = [json.loads(process.communicate()[0]) for process in running]
+    ids = {report["id"] for report in reports}
     with sqlite3.connect(cache / "profiles.sqlite") as database:
         kept = {row[0] for row in database.execute("SELECT id FROM profiles")}
     database.close()
     assert len(ids) == 2 and ids == kept
+    recordings = cache / "recordings"
+    assert recordings.stat().st_mode & 0o777 == 0o700
+    assert {(file.name, file.stat().st_mode & 0o777) for file in recordings.iterdir()} == {(id, 0o600) for id in ids}
+
+    def exported(format: str) -> subprocess.CompletedProcess[str]:
+        return ridgeline("report", reports[0]["id"], "--format", format, RIDGELINE_CACHE=str(cache))
+
+    events = json.loads(exported("perfetto").stdout)["traceEvents"]
+    live = [event["args"]["bytes"] for event in events if event["name"] == "live memory"]
+    assert max(live) == reports[0]["memory"]["peakBytes"]
+    sums = {
+        profile["name"]: sum(profile["weights"]) for profile in json.loads(exported("speedscope").stdout)["profiles"]
+    }
+    assert sums["time of one iteration"] == pytest.approx(reports[0]["iteration"]["timeMs"])
+    file = recordings / reports[0]["id"]
+    file.write_bytes(file.read_bytes()[:-1] + b"?")
+    damaged = exported("perfetto")
+    assert damaged.returncode == 2 and "was damaged on the disk and is dropped" in damaged.stderr
+    assert not file.exists()

@@ -61,13 +61,13 @@ bool is_training_script(const std::string& path) {
   return tree.has_value() && !source::find_entry_point(*tree).has_value();
 }
 
-bool trains_when_run(const std::string& path, std::optional<std::string> text) {
+bool runs_as_script(const std::string& path, std::optional<std::string> text) {
   if (!text.has_value()) {
     text = text_of(path);
   }
   const auto tree = text.has_value() ? source::SourceTree::parse(std::move(*text)) : std::nullopt;
   return tree.has_value() && !source::find_entry_point(*tree).has_value() &&
-         source::find_training_start(*tree).has_value();
+         source::does_something(*tree);
 }
 
 base::Result<void, RunFailure> check_entry(const Target& target, std::optional<std::string> text) {

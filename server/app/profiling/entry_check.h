@@ -13,9 +13,9 @@ namespace ridgeline::app {
 /// cannot be read.
 bool is_training_script(const std::string& path);
 
-/// Whether the file names no provider and starts to train when it is run: what profiling it means, then. `text`: what an
-/// editor has open in place of the file; nothing: the file is read.
-bool trains_when_run(const std::string& path, std::optional<std::string> text);
+/// Whether it also does more than define things when it is run: an editor that is asked to profile it runs it. `text`:
+/// what the editor has open in place of the file; nothing: the file is read.
+bool runs_as_script(const std::string& path, std::optional<std::string> text);
 
 /// Fails as `provider-missing` when the file certainly lacks a provider: running a whole training script would only
 /// tell the same, later. `text`: what an editor has open in place of the file; nothing: the file is read. What is

@@ -1,6 +1,5 @@
 #include "app/profiling/find_profile.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <utility>
@@ -18,11 +17,6 @@ namespace {
 
 constexpr std::uintmax_t kMostReportBytes = 512U << 20U;
 
-bool is_id(const std::string& text) {
-  return !text.empty() && text.size() <= 64 &&
-         std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-}
-
 base::Result<store::ProfileStore> kept_profiles() {
   const auto cache = worker::cache_folder();
   if (!cache) {
@@ -35,6 +29,10 @@ base::Result<store::ProfileStore> kept_profiles() {
   return store;
 }
 
+base::Error no_profile(const std::string& id) {
+  return base::error("no profile " + id + " is stored, and there is no such file");
+}
+
 base::Result<std::string> kept_report(const std::string& id) {
   auto store = kept_profiles();
   if (!store) {
@@ -45,17 +43,20 @@ base::Result<std::string> kept_report(const std::string& id) {
     return base::error(report.error().message());
   }
   if (!report->has_value()) {
-    return base::error("no profile " + id + " is stored, and there is no such file");
+    return no_profile(id);
   }
   return std::move(**report);
+}
+
+bool is_id(const std::string& name) {
+  std::error_code problem;
+  return store::is_profile_id(name) && !std::filesystem::exists(name, problem);
 }
 
 }  // namespace
 
 base::Result<analysis::Profile> find_profile(const std::string& name) {
-  std::error_code problem;
-  const bool kept = is_id(name) && !std::filesystem::exists(name, problem);
-  const auto text = kept ? kept_report(name) : base::read_text(name, kMostReportBytes);
+  const auto text = is_id(name) ? kept_report(name) : base::read_text(name, kMostReportBytes);
   if (!text) {
     return text.error();
   }
@@ -67,21 +68,36 @@ base::Result<analysis::Profile> find_profile(const std::string& name) {
   return std::move(*profile);
 }
 
-base::Result<std::string> last_profile_id(const std::string& folder) {
+base::Result<store::ProfileRow> last_profile(const std::string& folder) {
   auto store = kept_profiles();
   if (!store) {
     return store.error();
   }
   std::error_code problem;
   const std::filesystem::path real = std::filesystem::canonical(folder, problem);
-  auto id = store->newest_in(problem ? folder : real.string());
-  if (!id) {
-    return id.error();
+  auto last = store->newest_in(problem ? folder : real.string());
+  if (!last) {
+    return last.error();
   }
-  if (!id->has_value()) {
+  if (!last->has_value()) {
     return base::error("there is no stored profile of an entry point in this folder; run `ridgeline profile` first");
   }
-  return std::move(**id);
+  return std::move(**last);
+}
+
+base::Result<std::optional<store::ProfileRow>> profile_of_id(const std::string& name) {
+  if (!is_id(name)) {
+    return std::optional<store::ProfileRow>();
+  }
+  auto store = kept_profiles();
+  if (!store) {
+    return store.error();
+  }
+  auto found = store->find_id(name);
+  if (found && !found->has_value()) {
+    return no_profile(name);
+  }
+  return found;
 }
 
 }  // namespace ridgeline::app

@@ -9,6 +9,8 @@
 
 #include "analysis/prediction/predictor.h"
 #include "app/profiling/code_names.h"
+#include "app/profiling/find_profile.h"
+#include "app/profiling/kept_recordings.h"
 #include "report/json.h"
 #include "report/read_report.h"
 #include "store/fingerprint.h"
@@ -47,6 +49,29 @@ bool tried_all(const analysis::Profile& profile, const ProfileRequest& request) 
   });
 }
 
+/// The options for which a profile under `stored` is not one under `wanted`.
+std::vector<std::string> differing_options(const store::ProfileKey& stored, const store::ProfileKey& wanted) {
+  std::vector<std::string> options;
+  const auto compare = [&](const char* option, const auto& before, const auto& now) {
+    if (before != now) {
+      options.emplace_back(option);
+    }
+  };
+  compare("--project-root", stored.project_root, wanted.project_root);
+  compare("--python", stored.interpreter, wanted.interpreter);
+  compare("--device", stored.device, wanted.device);
+  compare("--memory-limit", stored.memory_limit_bytes, wanted.memory_limit_bytes);
+  compare("--code", stored.code, wanted.code);
+  return options;
+}
+
+/// `options`: none where the profile did not try all batch sizes of the request.
+std::string unused_text(const store::ProfileRow& stored, const std::vector<std::string>& options) {
+  const std::string why = options.empty() ? "it did not sample all of --batch-sizes"
+                                          : fmt::format("it was made with another {}", fmt::join(options, ", "));
+  return fmt::format("the stored profile {} is not used, since {}", stored.profile.id, why);
+}
+
 }  // namespace
 
 store::ProfileKey key_of(const ProfileRequest& request, const Target& target) {
@@ -79,6 +104,8 @@ std::string keep_profile(ProfileRun& run, const ProfileRequest& request, const T
   if (auto added = store.add(key_of(request, target), kept, report::json_report(run.profile, run.outlook)); !added) {
     run.profile.id.clear();
     add_line(warning, "the profile was not kept: " + added.error().message());
+  } else {
+    add_line(warning, keep_recording(target.cache, run.profile.id, run.recorded));
   }
   return warning;
 }
@@ -136,6 +163,44 @@ ProfileLookup find_kept_profile(const ProfileRequest& request, const Target& tar
     }
   }
   return lookup;
+}
+
+ProfileLookup find_named_profile(const ProfileRequest& request, const store::ProfileRow& named) {
+  auto profile = find_profile(named.profile.id);
+  if (!profile) {
+    return {std::nullopt, profile.error().message()};
+  }
+  const auto target = find_target(request);  // fails where the entry is gone: then no other profile can be made
+  const std::vector<std::string> options =
+      target ? differing_options(named.key, key_of(request, *target)) : std::vector<std::string>();
+  if (!options.empty() || !tried_all(*profile, request)) {
+    return {std::nullopt, unused_text(named, options)};
+  }
+  store::FileReader reader;
+  const std::string changed =
+      store::is_unchanged(named.profile.fingerprint, reader)
+          ? ""
+          : fmt::format(
+                "the code may have changed since the stored profile {} was made: name the file instead of the "
+                "id to profile the present code",
+                named.profile.id);
+  return {StoredProfile{std::move(*profile), named.profile.created_s}, changed};
+}
+
+std::string unused_profile_warning(const ProfileRequest& request, const Target& target) {
+  store::ProfileStore store;
+  if (!store.open(target.cache)) {
+    return "";  // find_kept_profile() has said why
+  }
+  const store::ProfileKey wanted = key_of(request, target);
+  const auto stored = store.find_of_entry(wanted);
+  store::FileReader reader;
+  for (const store::ProfileRow& row : stored ? *stored : std::vector<store::ProfileRow>()) {
+    if (store::is_unchanged(row.profile.fingerprint, reader)) {
+      return unused_text(row, differing_options(row.key, wanted));
+    }
+  }
+  return "";
 }
 
 }  // namespace ridgeline::app

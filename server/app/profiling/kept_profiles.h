@@ -15,8 +15,8 @@ namespace ridgeline::app {
 /// What a stored profile of the request has in common with it.
 store::ProfileKey key_of(const ProfileRequest& request, const Target& target);
 
-/// Stores the profile of a run in the user's cache, as made at `now_s`, and sets its id. Returns a warning, mostly
-/// empty: when the profile could not be stored its id stays empty, and it is as good as any other.
+/// Stores the profile of a run in the user's cache, as made at `now_s`, with its recording, and sets its id. Returns a
+/// warning, mostly empty: when the profile could not be stored its id stays empty, and it is as good as any other.
 [[nodiscard]] std::string keep_profile(ProfileRun& run, const ProfileRequest& request, const Target& target,
                                        std::int64_t now_s);
 
@@ -38,6 +38,15 @@ struct ProfileLookup {
 /// memory limit, packages of `code`, processor and version of Ridgeline, that tried all batch sizes of the request.
 /// Nothing is started. A stored profile that cannot be read is dropped.
 ProfileLookup find_kept_profile(const ProfileRequest& request, const Target& target);
+
+/// The stored profile that the user named by its id. Not found where the request, which request_again() completed, asks
+/// for what that one does not have; one whose files have changed is found. `warning` says so in either case. Nothing is
+/// started.
+ProfileLookup find_named_profile(const ProfileRequest& request, const store::ProfileRow& named);
+
+/// Which options of the request keep the newest stored profile of the entry, whose files have not changed, from being
+/// what find_kept_profile() finds, as a warning; empty: there is none, or no option does. Nothing is started.
+std::string unused_profile_warning(const ProfileRequest& request, const Target& target);
 
 std::int64_t seconds_since_1970();
 

@@ -5,7 +5,9 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <sstream>
 
+#include "store/profile_store.h"
 #include "worker/cache.h"
 
 namespace ridgeline::app {
@@ -32,6 +34,23 @@ std::string real_path(const std::string& path) {
 }
 
 }  // namespace
+
+void request_again(ProfileRequest& request, const store::ProfileKey& stored) {
+  const auto take = [](std::string& option, const std::string& value) { option = option.empty() ? value : option; };
+  request.entry = stored.entry;
+  take(request.project_root, stored.project_root);
+  take(request.python, stored.interpreter);
+  take(request.device, stored.device == kInPlaceOfCuda ? "cpu" : "");
+  if (request.memory_limit_bytes == 0) {
+    request.memory_limit_bytes = stored.memory_limit_bytes;
+  }
+  if (request.code.empty()) {
+    std::istringstream names(stored.code);
+    for (std::string name; std::getline(names, name, ',');) {
+      request.code.push_back(name);
+    }
+  }
+}
 
 std::string entry_problem(const std::string& path) {
   std::error_code problem;

@@ -11,6 +11,10 @@
 #include "protocol/worker_messages.h"
 #include "worker/interpreter.h"
 
+namespace ridgeline::store {
+struct ProfileKey;
+}  // namespace ridgeline::store
+
 namespace ridgeline::app {
 
 struct ProfileRequest {
@@ -47,6 +51,9 @@ struct RunFailure : protocol::Failure {
   std::string output;
   std::string interpreter{};  ///< of the project, which has the module that was missing; mostly empty
 };
+
+/// Makes it a request for the entry of a stored profile, with the options of that one where it has none of its own.
+void request_again(ProfileRequest& request, const store::ProfileKey& stored);
 
 /// Why the file cannot be an entry point, in a sentence; empty when it can.
 std::string entry_problem(const std::string& path);

@@ -18,7 +18,7 @@ struct RevisionsRequest {
 
 /// Profiles `measurement.entry` in worktrees of both revisions, in the order A B B A A B …, so that a machine that
 /// becomes faster or slower does so for both. The user's own working tree is not touched. Between profiles it waits for
-/// git.
+/// git: for the command line only.
 base::Task<Answer<analysis::Comparison>> compare_revisions(EntryProfiler& profiler, RevisionsRequest request,
                                                            ProfileRequest measurement, analysis::Settings settings);
 

@@ -1,4 +1,4 @@
-// Revisions of the user's git repository, checked out beside it for a while.
+// Revisions of the user's git repository, checked out beside it for a while. Waits for git: for the command line only.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Execution traces of MLCommons Chakra: of a job, and replayed.
+// Execution traces of MLCommons Chakra: of a job, and replayed. Waits for files: for the command line only.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// A trace from another profiler, as its user names it, and what is read of it.
+// A trace from another profiler, as its user names it, and what is read of it. Waits for the file: for the command line
+// only.
 #pragma once
 
 #include <cstdint>

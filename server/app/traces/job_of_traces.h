@@ -1,4 +1,4 @@
-// The ranks of a job from the traces of torch.profiler, one of each rank.
+// The ranks of a job from the traces of torch.profiler, one of each rank. Waits for files: for the command line only.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// A trace of another profiler, read from its file.
+// A trace of another profiler, read from its file. Waits for it: for the command line only.
 #pragma once
 
 #include <string>

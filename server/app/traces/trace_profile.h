@@ -1,4 +1,4 @@
-// The profile of a trace that another profiler recorded.
+// The profile of a trace that another profiler recorded. Waits for the file: for the command line only.
 #pragma once
 
 #include "analysis/values/input.h"

@@ -1,4 +1,5 @@
-// Changes of a step that another profiler recorded, predicted from its graph.
+// Changes of a step that another profiler recorded, predicted from its graph. Waits for the file: for the command line
+// only.
 #pragma once
 
 #include <cstddef>

@@ -26,6 +26,15 @@ constexpr ChangeKind of_graph(std::string_view name, std::string_view argument, 
           .section = section};
 }
 
+/// As of_graph(), of a paper: nobody can install it.
+constexpr ChangeKind of_paper(std::string_view name, std::string_view argument, std::string_view title,
+                              std::string_view takes, GraphFunction function, std::string_view section,
+                              std::string_view usual_on_traces = "") {
+  ChangeKind kind = of_graph(name, argument, title, takes, function, usual_on_traces, section);
+  kind.is_research = true;
+  return kind;
+}
+
 constexpr ChangeKind of_job(std::string_view name, std::string_view argument, std::string_view title) {
   return {.name = name,
           .argument = argument,
@@ -136,27 +145,27 @@ constexpr std::array kChanges = {
         "so many steps",
         no_sync, "no-sync"),
     also_of_job(of_graph("faster", "FILE:LINE=K", "a line or module K times as fast", "", faster)),
-    of_graph("reconstructed-batchnorm", "", "reconstructed batchnorm",
+    of_paper("reconstructed-batchnorm", "", "reconstructed batchnorm",
              "batch normalisation split and fused with the layers around it: kernels that you write",
-             reconstructed_batchnorm, "reconstructed-batchnorm", "Daydream 5.1"),
-    of_graph("metaflow", "A>B>C=A", "fused layers (MetaFlow)", "kernels or layers that do what both did", metaflow, "",
+             reconstructed_batchnorm, "Daydream 5.1", "reconstructed-batchnorm"),
+    of_paper("metaflow", "A>B>C=A", "fused layers (MetaFlow)", "kernels or layers that do what both did", metaflow,
              "Daydream 5.2"),
     of_graph("data-parallel", "N[,GBPS[,BYTES]]", "data-parallel training on N devices",
              "`DistributedDataParallel(model)`, and a launch by torchrun", data_parallel, "", "Daydream 5.1"),
-    of_graph("p3", "N[,GBPS[,BYTES]]", "priority-based parameter propagation on N devices",
-             "a parameter server that sends slices by priority: none comes with PyTorch", p3, "", "Daydream 5.1"),
-    of_graph("blueconnect", "MxD[,GBPS[,GBPS[,BYTES]]]", "BlueConnect on M machines of D devices",
-             "a communication hook that decomposes the all-reduce", blueconnect, "", "Daydream 5.2"),
-    of_graph("dgc", "N[,GBPS[,BYTES]]", "deep gradient compression on N devices",
-             "a communication hook that sends the largest 0.1 % of the gradients; it changes training", dgc, "",
+    of_paper("p3", "N[,GBPS[,BYTES]]", "priority-based parameter propagation on N devices",
+             "a parameter server that sends slices by priority: none comes with PyTorch", p3, "Daydream 5.1"),
+    of_paper("blueconnect", "MxD[,GBPS[,GBPS[,BYTES]]]", "BlueConnect on M machines of D devices",
+             "a communication hook that decomposes the all-reduce", blueconnect, "Daydream 5.2"),
+    of_paper("dgc", "N[,GBPS[,BYTES]]", "deep gradient compression on N devices",
+             "a communication hook that sends the largest 0.1 % of the gradients; it changes training", dgc,
              "Daydream 5.2"),
     also_of_jobs(of_graph("bucket-size", "SIZE[,NOW]", "size of gradient buckets, such as 50MiB",
                           "`bucket_cap_mb` for DistributedDataParallel", bucket_size)),
-    of_graph("vdnn", "", "activations offloaded to the host (vDNN)",
+    of_paper("vdnn", "", "activations offloaded to the host (vDNN)",
              "`torch.autograd.graph.save_on_cpu(pin_memory=True)` around forward, and prefetching of your own", vdnn,
-             "", "Daydream 5.2"),
-    of_graph("gist", "", "activations encoded (Gist)",
-             "`torch.autograd.graph.saved_tensors_hooks` that encode and decode; lossy ones change training", gist, "",
+             "Daydream 5.2"),
+    of_paper("gist", "", "activations encoded (Gist)",
+             "`torch.autograd.graph.saved_tensors_hooks` that encode and decode; lossy ones change training", gist,
              "Daydream 5.2"),
     also_of_jobs(of_graph("zero", "STAGE[=N[,BYTES]]", "training state sharded by ZeRO; on one device, stage 1 of N",
                           "`torch.distributed.optim.ZeroRedundancyOptimizer`", zero)),

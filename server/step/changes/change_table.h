@@ -38,6 +38,7 @@ struct ChangeKind {
   GraphFunction on_graph = nullptr;
   std::string_view usual_on_traces{};  ///< as `usual`, for traces
   std::string_view section{};          ///< of a paper whose rule it follows
+  bool is_research = false;            ///< of a paper: nobody can install it
   /// For jobs, which have functions for their changes of their own (jobs/).
   bool fits_job = false;
   bool fits_search = false;

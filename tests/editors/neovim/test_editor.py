@@ -57,7 +57,7 @@ def test_a_training_script_runs_as_it_is(tmp_path: Path):
     script.write_text(TRAIN)
     with Editor(tmp_path, script) as editor:
         editor.neovim.buffers[1][:] = [line.replace("lr=0.1", "lr=0.2") for line in editor.neovim.buffers[1][:]]
-        editor.neovim.command("Ridgeline run --epochs 2")
+        editor.neovim.command("Ridgeline profile --epochs 2")
         editor.said("profiled: ")
         assert "lr=0.2" in script.read_text()  # what runs is what is on the disk
         assert "train.py --epochs 2" in editor.lua("asked[1]")

@@ -117,7 +117,6 @@ def test_the_command_completes_and_names_its_mistakes(profiled: Editor):
         "job-optimize",
         "log",
         "profile",
-        "run",
         "toggle",
         "what-if",
     ]
@@ -133,6 +132,8 @@ def test_the_command_completes_and_names_its_mistakes(profiled: Editor):
     profiled.said("there is no :Ridgeline nonsense. See :help :Ridgeline")
     profiled.neovim.command("Ridgeline bars wide")
     profiled.said("there is no :Ridgeline bars wide. See :help :Ridgeline")
+    profiled.neovim.command("Ridgeline profile --epochs 2")
+    profiled.said("arguments are for scripts, and this file names providers.")
     for wrong in ("layers", "lines modules", "memory memory"):
         profiled.forget()
         profiled.neovim.command(f"Ridgeline costliest {wrong}")

@@ -202,12 +202,16 @@ def test_a_script_without_providers_is_not_run(editor: Editor) -> None:
     ran = editor.folder / "ran"
     script = editor.folder / "train.py"
     script.write_text(f"open({str(ran)!r}, 'w').close()\n")
-    error = editor.call("ridgeline/profile", editor.open(script))["error"]
+    document = editor.open(script)
+    error = editor.call("ridgeline/profile", document)["error"]
     assert error["data"]["kind"] == "provider-missing" and "train.py defines no `model_provider`" in error["message"]
     assert "Ridgeline can write a first version" in error["message"] and "profile it as a script" in error["message"]
     assert "`ridgeline " not in error["message"] and "`ridgeline " not in error["data"]["message"]
     editor.replace(script.as_uri(), {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}, "#\n")
     assert editor.call("ridgeline/profile", {"textDocument": {"uri": script.as_uri()}})["error"]["data"]["kind"]
+    assert editor.ask("ridgeline/status", document)["target"]["isScript"] is True
+    editor.type_over(script.as_uri(), "open", "def model_provider(): ...\n\n\nopen")  # what is open decides
+    assert editor.ask("ridgeline/status", document)["target"]["isScript"] is False
     assert editor.questions == [] and not ran.exists()
 
 

@@ -332,7 +332,7 @@ def test_bad_questions_are_refused(profiled: Profiled, method: str, params: dict
 def test_status_tells_where_a_profile_would_run(profiled: Profiled) -> None:
     editor, document, _ = profiled
     status = editor.ask("ridgeline/status", document)
-    assert status["target"]["trusted"] is True
+    assert status["target"]["trusted"] is True and status["target"]["isScript"] is False
     assert status["target"]["torch"].startswith("2.")
     assert status["workerWarm"] is True
     assert [entry["state"] for entry in status["entries"]] == ["ready"]

@@ -56,7 +56,7 @@ TEST(Recording, GivesBackEveryColumn) {
   const std::string bytes = serialise(columns);
   const auto recording = parse(bytes);
   ASSERT_TRUE(recording.has_value());
-  EXPECT_EQ(recording->size_bytes(), bytes.size());
+  EXPECT_EQ(recording->bytes().size(), bytes.size());
 #define RIDGELINE_COLUMN(name, number, type)                                                               \
   EXPECT_EQ(std::vector<type>(recording->name().begin(), recording->name().end()), columns.name) << #name; \
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(recording->name().data()) % alignof(type), 0U) << #name;

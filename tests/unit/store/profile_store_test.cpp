@@ -195,7 +195,7 @@ TEST_F(ProfileStoreTest, FindsTheNewestInAFolder) {
   const auto newest = [&](const std::string& folder) {
     const auto found = store.newest_in(folder);
     EXPECT_TRUE(found) << found.error().message();
-    return found->value_or("none");
+    return found->has_value() ? (*found)->profile.id : "none";
   };
   EXPECT_EQ(newest("/home/a"), "two");
   EXPECT_EQ(newest("/home/a/models"), "two") << "of the project that the folder is in";
@@ -203,6 +203,30 @@ TEST_F(ProfileStoreTest, FindsTheNewestInAFolder) {
   EXPECT_EQ(newest("/"), "other");
   EXPECT_EQ(newest("/home/b"), "none");
   EXPECT_EQ(newest("/home/a%"), "none");
+}
+
+TEST_F(ProfileStoreTest, FindsProfilesOfAnEntryThatWereMadeWithOtherOptions) {
+  ProfileStore store = open();
+  ProfileKey limited = key();
+  limited.memory_limit_bytes = 1U << 30U;
+  limited.code = "timm";
+  add(store, "one", "{}", limited);
+  add(store, "two");
+  add(store, "other", "{}", key("/project/other.py"));
+  ProfileKey older = key();
+  older.version = "0.0.9";
+  add(store, "old", "{}", older);
+  const auto found = store.find_of_entry(key());
+  ASSERT_TRUE(found) << found.error().message();
+  ASSERT_EQ(found->size(), 2U);
+  EXPECT_EQ(found->front().profile.id, "two");
+  EXPECT_EQ(found->back().key.memory_limit_bytes, 1U << 30U);
+  EXPECT_EQ(found->back().key.code, "timm");
+  const auto by_id = store.find_id("old");
+  ASSERT_TRUE(by_id && by_id->has_value());
+  EXPECT_EQ((*by_id)->key.version, "0.0.9");
+  EXPECT_EQ((*by_id)->profile.torch, "2.13.0");
+  EXPECT_FALSE(store.find_id("none")->has_value());
 }
 
 TEST_F(ProfileStoreTest, RemovesOneWithItsFiles) {

@@ -55,10 +55,9 @@ local function toggle()
 end
 
 local COMMANDS = {
-  profile = function(code) session.profile(code) end,
+  profile = function(code, ...) session.profile(code, { arguments = select("#", ...) > 0 and { ... } or nil }) end,
   code = function(code, ...) session.show_code(code, { ... }) end,
   cancel = session.cancel,
-  run = session.run_script,
   init = session.init,
   breakdown = function(code) session.with_profile(code, require("ridgeline.breakdown").open) end,
   costliest = function(code, kind, order)
@@ -79,7 +78,7 @@ local COMMANDS = {
 local ARGUMENTS = { costliest = { { "lines", "operations", "modules" }, { "time", "memory" } } }
 
 -- Their words are handed on as they are.
-local FREE = { run = true, devices = true, job = true, ["job-optimize"] = true }
+local FREE = { profile = true, devices = true, job = true, ["job-optimize"] = true }
 
 --- The words of a group that can still be typed; none where one of them has been.
 local function open_words(group, typed)

@@ -350,39 +350,40 @@ local function show_problem(uri, problem)
   show_failure(entries[uri].failure)
 end
 
----@param code string[]? packages whose lines get figures; the setting `code` without it
-function M.profile(buffer, code)
-  M.with_server(buffer, function()
-    local uri = M.uri(buffer)
-    entries[uri] = entries[uri] or { uri = uri }
-    entries[uri].reported = false
-    M.request(
-      buffer,
-      "ridgeline/profile",
-      { textDocument = { uri = uri }, code = code },
-      show_profile,
-      function(problem) show_problem(uri, problem) end
-    )
-  end)
+--- Sends a request for a profile of the file.
+local function request_profile(buffer, method, params)
+  local uri = params.textDocument.uri
+  entries[uri] = entries[uri] or { uri = uri }
+  entries[uri].reported = false
+  M.request(buffer, method, params, show_profile, function(problem) show_problem(uri, problem) end)
 end
 
---- Runs the training script in the buffer as it is, and profiles some of its steps. The file on disk runs: it is saved.
----@param ... string arguments of the script; without any, those of the setting `run.arguments`
-function M.run_script(buffer, ...)
-  local arguments = select("#", ...) > 0 and { ... } or nil
+--- What runs of a script is the file on disk: buffers are saved.
+local function save(...)
+  for _, buffer in ipairs({ ... }) do
+    if vim.api.nvim_buf_is_loaded(buffer) then
+      vim.api.nvim_buf_call(buffer, function() vim.cmd("silent update") end)
+    end
+  end
+end
+
+--- Profiles what the buffer is part of: an entry point, or a training script, which runs as it is.
+---@param options? { code?: string[], arguments?: string[] } packages whose lines get figures, and arguments of the script
+--- in the buffer; the settings `code` and `run.arguments` without them
+function M.profile(buffer, options)
+  local code, arguments = (options or {}).code, (options or {}).arguments
   M.with_server(buffer, function()
-    vim.api.nvim_buf_call(buffer, function() vim.cmd("silent update") end)
-    local uri = vim.uri_from_bufnr(buffer)
-    outputs[uri] = ""
-    entries[uri] = entries[uri] or { uri = uri }
-    entries[uri].reported = false
-    M.request(
-      buffer,
-      "ridgeline/run",
-      { textDocument = { uri = uri }, arguments = arguments },
-      show_profile,
-      function(problem) show_problem(uri, problem) end
-    )
+    local uri = arguments and vim.uri_from_bufnr(buffer) or M.uri(buffer)
+    local document = { uri = uri }
+    M.request(buffer, "ridgeline/status", { textDocument = document }, function(status)
+      if (status.target or {}).isScript then
+        save(buffer, vim.uri_to_bufnr(uri))
+        outputs[uri] = ""
+        return request_profile(buffer, "ridgeline/run", { textDocument = document, arguments = arguments })
+      end
+      if arguments then return M.say("arguments are for scripts, and this file names providers.", "ERROR") end
+      request_profile(buffer, "ridgeline/profile", { textDocument = document, code = code })
+    end)
   end)
 end
 
@@ -392,8 +393,8 @@ function M.script_wrote(written)
   outputs[written.uri] = whole:sub(-KEPT_OUTPUT)
 end
 
---- What the script in a buffer wrote while it was profiled; "" for none.
-function M.output(buffer) return outputs[vim.uri_from_bufnr(buffer)] or "" end
+--- What the script that a buffer is part of wrote while it was profiled; "" for none.
+function M.output(buffer) return outputs[vim.uri_from_bufnr(buffer)] or outputs[M.uri(buffer)] or "" end
 
 --- Profiles again with figures for the lines of these packages. They replace the setting `code` until the server ends.
 ---@param packages string[] as the code imports them; none: only the user's own lines have figures
@@ -408,7 +409,7 @@ function M.show_code(buffer, packages)
     else
       client.notify("workspace/didChangeConfiguration", changed)
     end
-    M.profile(buffer, packages)
+    M.profile(buffer, { code = packages })
   end)
 end
 
