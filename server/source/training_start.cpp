@@ -59,10 +59,9 @@ std::optional<Span> find_training_start(const SourceTree& tree) {
   return guard.has_value() || std::ranges::none_of(kTrainingCalls, occurs) ? guard : first;
 }
 
-bool does_something(const SourceTree& tree) {
-  return std::ranges::any_of(tree.content().root().children(), [&](Node statement) {
-    return runs_something(statement) || is_main_guard(tree.content(), statement);
-  });
+bool has_main_guard(const SourceTree& tree) {
+  return std::ranges::any_of(tree.content().root().children(),
+                             [&](Node statement) { return is_main_guard(tree.content(), statement); });
 }
 
 }  // namespace ridgeline::source

@@ -15,8 +15,7 @@ namespace ridgeline::source {
 /// Pure. Looks at the statements at the top only; the text is searched once.
 std::optional<Span> find_training_start(const SourceTree& tree);
 
-/// Whether the file does more than define things when it is run: it has `if __name__ == "__main__":`, or a call, a loop or
-/// a `with` at the top. Pure.
-bool does_something(const SourceTree& tree);
+/// Whether the file has `if __name__ == "__main__":` at the top. Pure.
+bool has_main_guard(const SourceTree& tree);
 
 }  // namespace ridgeline::source

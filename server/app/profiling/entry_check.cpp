@@ -67,7 +67,7 @@ bool runs_as_script(const std::string& path, std::optional<std::string> text) {
   }
   const auto tree = text.has_value() ? source::SourceTree::parse(std::move(*text)) : std::nullopt;
   return tree.has_value() && !source::find_entry_point(*tree).has_value() &&
-         source::does_something(*tree);
+         (source::find_training_start(*tree).has_value() || source::has_main_guard(*tree));
 }
 
 base::Result<void, RunFailure> check_entry(const Target& target, std::optional<std::string> text) {

@@ -13,7 +13,7 @@ namespace ridgeline::app {
 /// cannot be read.
 bool is_training_script(const std::string& path);
 
-/// Whether it also does more than define things when it is run: an editor that is asked to profile it runs it. `text`:
+/// Whether it also trains when it is run, or has a main guard: an editor that is asked to profile it runs it. `text`:
 /// what the editor has open in place of the file; nothing: the file is read.
 bool runs_as_script(const std::string& path, std::optional<std::string> text);
 

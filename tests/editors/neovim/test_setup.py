@@ -133,7 +133,7 @@ def test_the_command_completes_and_names_its_mistakes(profiled: Editor):
     profiled.neovim.command("Ridgeline bars wide")
     profiled.said("there is no :Ridgeline bars wide. See :help :Ridgeline")
     profiled.neovim.command("Ridgeline profile --epochs 2")
-    profiled.said("arguments are for scripts, and this file names providers.")
+    profiled.said("arguments are for training scripts, and this file is none.")
     for wrong in ("layers", "lines modules", "memory memory"):
         profiled.forget()
         profiled.neovim.command(f"Ridgeline costliest {wrong}")

@@ -209,8 +209,10 @@ def test_a_script_without_providers_is_not_run(editor: Editor) -> None:
     assert "`ridgeline " not in error["message"] and "`ridgeline " not in error["data"]["message"]
     editor.replace(script.as_uri(), {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}, "#\n")
     assert editor.call("ridgeline/profile", {"textDocument": {"uri": script.as_uri()}})["error"]["data"]["kind"]
+    assert editor.ask("ridgeline/status", document)["target"]["isScript"] is False
+    editor.type_over(script.as_uri(), "open", "import torch\nloss.backward()\nopen")  # what is open decides
     assert editor.ask("ridgeline/status", document)["target"]["isScript"] is True
-    editor.type_over(script.as_uri(), "open", "def model_provider(): ...\n\n\nopen")  # what is open decides
+    editor.type_over(script.as_uri(), "loss", "def model_provider(): ...\n\n\nloss")
     assert editor.ask("ridgeline/status", document)["target"]["isScript"] is False
     assert editor.questions == [] and not ran.exists()
 

@@ -381,7 +381,7 @@ function M.profile(buffer, options)
         outputs[uri] = ""
         return request_profile(buffer, "ridgeline/run", { textDocument = document, arguments = arguments })
       end
-      if arguments then return M.say("arguments are for scripts, and this file names providers.", "ERROR") end
+      if arguments then return M.say("arguments are for training scripts, and this file is none.", "ERROR") end
       request_profile(buffer, "ridgeline/profile", { textDocument = document, code = code })
     end)
   end)
