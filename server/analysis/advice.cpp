@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "analysis/prediction/answers.h"
+#include "analysis/prediction/batch_conclusion.h"
 #include "analysis/prediction/predictor.h"
 #include "analysis/values/idle_cause.h"
 
@@ -32,14 +33,18 @@ std::optional<Advice> will_not_fit(const Profile& profile, const Predictor& pred
   Advice advice{AdviceKind::kWillNotFit, {}, batch_size, 0, 0, static_cast<double>(profile.capacity_bytes), now, {}};
   advice.part = needed_bytes(now).value_or(0);
   const Answer fits = answer(predictor, {Quantity::kMemory, advice.whole});
-  if (fits.batch && fits.obstacle == Obstacle::kNone && fits.batch->batch_size < batch_size) {
+  const bool is_known = fits.obstacle == Obstacle::kNone || fits.obstacle == Obstacle::kRanOut;
+  if (fits.batch && is_known && fits.batch->batch_size < batch_size) {
     advice.better = fits.batch;
     advice.better_batch_size = fits.batch->batch_size;
   }
   return advice;
 }
 
-std::optional<Advice> saturates(const Predictor& predictor, int batch_size) {
+std::optional<Advice> saturates(const Profile& profile, const Predictor& predictor, int batch_size) {
+  if (is_timing_unreliable(profile)) {
+    return std::nullopt;
+  }
   const Answer enough = answer(predictor, {Quantity::kThroughputShare, kEnoughThroughput});
   const BatchPrediction now = predict_batch(predictor, batch_size);
   const std::optional<double> rate = best_samples_per_second(now);
@@ -157,7 +162,7 @@ void add_padding_advice(const Profile& profile, int batch_size, std::vector<Advi
 
 std::vector<Advice> advise(const Profile& profile, const Predictor& predictor, int batch_size) {
   std::vector<Advice> found;
-  for (const auto& advice : {will_not_fit(profile, predictor, batch_size), saturates(predictor, batch_size)}) {
+  for (const auto& advice : {will_not_fit(profile, predictor, batch_size), saturates(profile, predictor, batch_size)}) {
     if (advice.has_value()) {
       found.push_back(*advice);
     }
@@ -168,15 +173,24 @@ std::vector<Advice> advise(const Profile& profile, const Predictor& predictor, i
   if (!profile.device && !has_all_kernels(profile)) {
     return found;  // a line of the host may only wait for the device, of which nothing is known
   }
-  add_time_advice(profile, batch_size, found);
+  const bool is_reliable = !is_timing_unreliable(profile);
+  if (is_reliable) {
+    add_time_advice(profile, batch_size, found);
+  }
   add_peak_advice(profile, batch_size, found);
-  if (!profile.device.has_value()) {
+  if (is_reliable && !profile.device.has_value()) {
     add_host_advice(profile, batch_size, found);
-  } else if (profile.device->idle_is_known()) {
+  } else if (is_reliable && profile.device->idle_is_known()) {
     add_device_advice(profile, batch_size, found);
   }
   add_gradient_advice(profile, batch_size, found);
-  add_padding_advice(profile, batch_size, found);
+  if (is_reliable) {
+    add_padding_advice(profile, batch_size, found);
+  }
+  const Answer enough = answer(predictor, {Quantity::kThroughputShare, kEnoughThroughput});
+  for (Advice& advice : found) {
+    advice.larger_batch_helps = !enough.batch || enough.batch->batch_size > batch_size;
+  }
   return found;
 }
 

@@ -45,7 +45,6 @@ inline constexpr double kFilledShare = 0.5;         ///< of the capacity, by the
 inline constexpr double kHostBoundShare = 1.0 / 3;  ///< of the iteration, between operations
 inline constexpr double kBlockedShare = 0.1;        ///< of the iteration, by copies alone or by synchronising
 inline constexpr double kPaddingShare = 0.02;       ///< of the iteration, predicted to be saved
-inline constexpr double kSaturatedFactor = 2;       ///< the batch size is this many times the one that is enough
 
 /// One finding. Which fields are set depends on the kind.
 struct Advice {
@@ -60,6 +59,7 @@ struct Advice {
   std::string parameter{};                ///< the largest of the `parameters` whose gradients are never used
   int parameters = 0;
   std::optional<Padding> padding{};
+  bool larger_batch_helps = true;  ///< not where the batch size has nearly all of the greatest throughput
 };
 
 /// `batch_size` is the one in the code now, which may not be the profile's: only what the models say of it is then

@@ -11,6 +11,8 @@
 #include "editor/setting_names.h"
 #include "protocol/shown_text.h"
 #include "report/json.h"
+#include "report/labels.h"
+#include "report/outlook_text.h"
 #include "report/rendered_prediction.h"
 #include "report/rendered_what_if.h"
 #include "report/wording.h"
@@ -89,19 +91,26 @@ Json applied_json(const std::optional<AppliedChange>& applied) {
           {"measuredText", report::measured_text(applied->measured)}};
 }
 
-struct AnsweredLine {
-  double self_ms = 0;
-  double total_ms = 0;
-  std::uint64_t bytes = 0;
-};
-using LineCosts = std::map<std::uint32_t, AnsweredLine>;  ///< by line of the profile
+using LineCosts = std::map<std::uint32_t, analysis::LineCost>;  ///< by line of the profile
+
+const char* shown_name(report::ShownTime shown) {
+  switch (shown) {
+    case report::ShownTime::kSelf:
+      return "self";
+    case report::ShownTime::kTotal:
+      return "total";
+    case report::ShownTime::kNothing:
+      break;
+  }
+  return "nothing";
+}
 
 /// The costs of the file's lines in the whole step.
 LineCosts costs_of_file(const Snapshot& snapshot) {
   LineCosts costs;
   if (snapshot.file() != nullptr) {
     for (const auto& [number_of_line, line] : snapshot.file()->lines) {
-      costs[number_of_line] = {line->self_ms, line->total_ms, line->peak_bytes};
+      costs[number_of_line] = *line;
     }
   }
   return costs;
@@ -112,10 +121,10 @@ LineCosts costs_below(const Snapshot& snapshot, const analysis::Node& node) {
   LineCosts costs;
   const auto add = [&](const analysis::Location& place, double ms, std::uint64_t bytes) {
     if (snapshot.figures()->path_of(place) == snapshot.document.path()) {
-      AnsweredLine& cost = costs[place.line];
+      analysis::LineCost& cost = costs[place.line];
       cost.self_ms += ms;
       cost.total_ms += ms;
-      cost.bytes += bytes;
+      cost.peak_bytes += bytes;
     }
   };
   for (const analysis::Node& child : node.children) {
@@ -127,6 +136,50 @@ LineCosts costs_below(const Snapshot& snapshot, const analysis::Node& node) {
     }
   }
   return costs;
+}
+
+/// Time of a module in which no operation runs, which has a node for each line.
+bool is_python(const analysis::Node& node) {
+  return node.type.empty() && node.children.empty() && node.name == analysis::kPythonNode;
+}
+
+/// The costliest child of `node` that has one row with `child`: itself, but for Python.
+const analysis::Node* first_alike(const analysis::Node& node, const analysis::Node& child) {
+  return is_python(child) ? &*std::ranges::find_if(node.children, is_python) : &child;
+}
+
+std::size_t position_of(const Json& rows, const std::string& node) {
+  const auto found = std::ranges::find_if(rows, [&](const Json& row) { return row["node"] == node; });
+  return static_cast<std::size_t>(found - rows.begin());
+}
+
+/// The children are in the order of their time, and so the first has the most: its place stands for all.
+void add_to_row(Json& row, const analysis::Node& node, const analysis::Profile& profile) {
+  const double ms = row["timeMs"].get<double>() + node.ms;
+  const auto bytes = row["peakBytes"].get<std::uint64_t>() + node.peak_bytes;
+  row["timeMs"] = number(ms);
+  row["share"] = number(ratio(ms, profile.iteration.ms.value));
+  for (std::size_t i = 0; i < analysis::kPhaseCount; ++i) {
+    Json& phase = row["byPhaseMs"][analysis::kPhaseNames[i]];
+    phase = number(phase.get<double>() + node.by_phase[i]);
+  }
+  row["calls"] = row["calls"].get<std::uint64_t>() + node.calls;
+  row["peakBytes"] = bytes;
+  row["peakShare"] = number(ratio(static_cast<double>(bytes), static_cast<double>(profile.peak_bytes)));
+}
+
+/// The operation that takes most time inside of `node`, over all its calls; null where it is one part alone.
+Json costliest_operation_json(const Figures& figures, const analysis::Node& node) {
+  const std::vector<analysis::Total> totals = analysis::operation_totals(node);
+  if (totals.empty() || node.children.empty() || totals.front().ms <= 1.01 * totals.front().costliest->ms) {
+    return nullptr;
+  }
+  const analysis::Total& most = totals.front();
+  return {{"node", figures.id_of(*most.costliest)},
+          {"name", most.name},
+          {"calls", most.calls},
+          {"timeMs", number(most.ms)},
+          {"share", number(ratio(most.ms, figures.profile().iteration.ms.value))}};
 }
 
 }  // namespace
@@ -149,44 +202,51 @@ Json summary_json(const Entry& entry, const std::string& uri, std::optional<int>
   const std::optional<analysis::TimeModel>& time = figures.predictor().time;
   const std::optional<analysis::PeakModel>& peaks = figures.predictor().peaks;
   const analysis::Answer& fits = figures.outlook().fits;
-  return {
-      {"uri", uri},
-      {"profileId", profile.id},
-      {"revision", entry.trials},
-      {"trial", trial_json(entry)},
-      {"createdSeconds", figures.created_s()},
-      {"stale", entry.is_stale()},
-      {"staleReason", entry.stale_reason()},
-      {"change", entry.change},
-      {"applied", applied_json(applied)},
-      {"uncertainty", analysis::uncertainty(profile)},
-      {"batchSize", profile.batch_size},
-      {"batchSizeInCode", in_code ? Json(*in_code) : Json(nullptr)},
-      {"timeMs", number(profile.iteration.ms.value)},
-      {"lowMs", number(profile.iteration.ms.low)},
-      {"highMs", number(profile.iteration.ms.high)},
-      {"byPhaseMs", report::phases_json(profile.iteration.by_phase)},
-      {"samplesPerSecond", report::optional_json(profile.samples_per_second)},
-      {"maxSamplesPerSecond", report::optional_json(profile.max_samples_per_second)},
-      {"peakBytes", profile.peak_bytes},
-      {"byCategory", report::categories_json(profile.by_category)},
-      {"capacityBytes", profile.capacity_bytes},
-      {"device", profile.environment.device},
-      {"inPlaceOf", profile.environment.in_place_of},
-      {"userLineShare", number(profile.user_line_share)},
-      {"code", names_of(profile.code)},
-      {"libraries", analysis::packages_of(profile.library_call)},
-      {"sampledBatchSizes", {{"low", range.low}, {"high", range.high}}},
-      {"measured", std::move(measured)},
-      {"models",
-       {{"timeMs", time ? Json(report::time_pieces_json(time->pieces)) : Json(nullptr)},
-        {"peakBytes", peaks ? Json(report::peak_pieces_json(peaks->value)) : Json(nullptr)}}},
-      {"answers",
-       {{"largestThatFits", report::batch_json(fits.obstacle == analysis::Obstacle::kNone ? fits.batch : std::nullopt)},
-        {"enoughThroughput", report::batch_json(figures.outlook().enough.batch)},
-        {"activationsEqualWeights", report::batch_json(figures.outlook().balanced.batch)},
-        {"fits", report::largest_unknown_text(fits)}}},
-      {"warnings", warnings_of(figures)}};
+  const analysis::BatchConclusion& conclusion = figures.outlook().conclusion;
+  const bool is_largest_known =
+      fits.obstacle == analysis::Obstacle::kNone || fits.obstacle == analysis::Obstacle::kRanOut;
+  return {{"uri", uri},
+          {"profileId", profile.id},
+          {"revision", entry.trials},
+          {"trial", trial_json(entry)},
+          {"createdSeconds", figures.created_s()},
+          {"stale", entry.is_stale()},
+          {"staleReason", entry.stale_reason()},
+          {"change", entry.change},
+          {"applied", applied_json(applied)},
+          {"uncertainty", analysis::uncertainty(profile)},
+          {"batchSize", profile.batch_size},
+          {"batchSizeInCode", in_code ? Json(*in_code) : Json(nullptr)},
+          {"timeMs", number(profile.iteration.ms.value)},
+          {"lowMs", number(profile.iteration.ms.low)},
+          {"highMs", number(profile.iteration.ms.high)},
+          {"byPhaseMs", report::phases_json(profile.iteration.by_phase)},
+          {"samplesPerSecond", report::optional_json(profile.samples_per_second)},
+          {"maxSamplesPerSecond", report::optional_json(profile.max_samples_per_second)},
+          {"peakBytes", profile.peak_bytes},
+          {"byCategory", report::categories_json(profile.by_category)},
+          {"capacityBytes", profile.capacity_bytes},
+          {"device", profile.environment.device},
+          {"inPlaceOf", profile.environment.in_place_of},
+          {"userLineShare", number(profile.user_line_share)},
+          {"code", names_of(profile.code)},
+          {"libraries", analysis::packages_of(profile.library_call)},
+          {"sampledBatchSizes", {{"low", range.low}, {"high", range.high}}},
+          {"measured", std::move(measured)},
+          {"models",
+           {{"timeMs", time ? Json(report::time_pieces_json(time->pieces)) : Json(nullptr)},
+            {"peakBytes", peaks ? Json(report::peak_pieces_json(peaks->value)) : Json(nullptr)}}},
+          {"answers",
+           {{"largestThatFits", report::batch_json(is_largest_known ? fits.batch : std::nullopt)},
+            {"enoughThroughput", report::batch_json(conclusion.verdict == analysis::BatchVerdict::kUnsure
+                                                        ? std::nullopt
+                                                        : figures.outlook().enough.batch)},
+            {"activationsEqualWeights", report::batch_json(figures.outlook().balanced.batch)},
+            {"recommended", report::batch_json(conclusion.better)},
+            {"conclusion", report::sentence(report::conclusion_text(profile, figures.outlook()))},
+            {"balance", report::sentence(report::balance_text(figures.outlook().balanced))},
+            {"fits", report::largest_unknown_text(fits)}}},
+          {"warnings", warnings_of(figures)}};
 }
 
 Json place_json(const Figures& figures, const analysis::Location& location, const UriOf& uri_of) {
@@ -217,12 +277,16 @@ Json breakdown_json(const Figures& figures, const analysis::Node& node, const Ur
   };
   Json children = Json::array();
   for (const analysis::Node& child : node.children) {
-    children.push_back(one(child));
+    if (const analysis::Node* first = first_alike(node, child); first == &child) {
+      children.push_back(one(child));
+    } else {
+      add_to_row(children[position_of(children, figures.id_of(*first))], child, profile);
+    }
   }
   const auto path = [&](analysis::Resource resource) {
     Json steps = Json::array();
-    for (const analysis::Node* step : analysis::costliest_path(node, resource)) {
-      steps.push_back({{"node", figures.id_of(*step)}, {"name", step->name}});
+    for (const analysis::CostliestStep& step : analysis::costliest_path(node, resource)) {
+      steps.push_back({{"node", figures.id_of(*step.node)}, {"name", step.node->name}, {"label", step.label}});
     }
     return steps;
   };
@@ -231,7 +295,9 @@ Json breakdown_json(const Figures& figures, const analysis::Node& node, const Ur
   result["profileId"] = profile.id;
   result["parent"] = parent == nullptr ? Json(nullptr) : Json(figures.id_of(*parent));
   result["children"] = std::move(children);
-  result["costliest"] = {{"time", path(analysis::Resource::kTime)}, {"memory", path(analysis::Resource::kMemory)}};
+  result["costliest"] = {{"time", path(analysis::Resource::kTime)},
+                         {"memory", path(analysis::Resource::kMemory)},
+                         {"operation", costliest_operation_json(figures, node)}};
   return result;
 }
 
@@ -248,8 +314,10 @@ Json line_costs_json(const Snapshot& snapshot, const analysis::Node* node) {
                        {"totalMs", number(cost.total_ms)},
                        {"share", number(ratio(cost.self_ms, step))},
                        {"totalShare", number(ratio(cost.total_ms, step))},
-                       {"peakBytes", cost.bytes},
-                       {"peakShare", number(ratio(static_cast<double>(cost.bytes), peak))}});
+                       {"peakBytes", cost.peak_bytes},
+                       {"peakShare", number(ratio(static_cast<double>(cost.peak_bytes), peak))},
+                       {"shows", shown_name(report::shown_time(cost, profile))},
+                       {"label", report::line_label(cost, profile, snapshot.settings->inlay_hint_format)}});
     }
   }
   return {{"profileId", profile.id},

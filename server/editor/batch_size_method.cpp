@@ -13,7 +13,8 @@ std::vector<BatchSizeChoice> batch_size_choices(const Figures& figures, int now)
   std::vector<BatchSizeChoice> choices;
   const auto offer = [&](const std::optional<analysis::BatchPrediction>& batch, const std::string& why,
                          bool recommended) {
-    if (!batch.has_value() || batch->batch_size == now || batch->fits == false || !batch->peak_bytes.has_value()) {
+    if (!batch.has_value() || batch->batch_size == now || batch->fits == false || !batch->peak_bytes.has_value() ||
+        !analysis::is_near(figures.outlook().now, batch->batch_size)) {
       return;
     }
     const auto same = std::ranges::find(choices, batch->batch_size,
@@ -21,16 +22,19 @@ std::vector<BatchSizeChoice> batch_size_choices(const Figures& figures, int now)
     if (same == choices.end()) {
       choices.push_back({why, *batch, recommended});
     } else {
-      same->why += ", " + why;
+      same->why += same->why.find(why) == std::string::npos ? ", " + why : "";
       same->recommended |= recommended;
     }
   };
   const analysis::Outlook& outlook = figures.outlook();
   if (outlook.fits.obstacle == analysis::Obstacle::kNone) {
     offer(outlook.fits.batch, "largest that fits", false);
+  } else if (outlook.fits.obstacle == analysis::Obstacle::kRanOut) {
+    offer(outlook.fits.batch, "largest that is known to fit", false);
   }
-  // Far from what was measured it is an answer, but nothing to recommend.
-  offer(outlook.enough.batch, "enough throughput", outlook.enough.batch && !outlook.enough.batch->extrapolated);
+  offer(outlook.enough.batch, "enough throughput", false);
+  const bool is_enough = outlook.conclusion.verdict == analysis::BatchVerdict::kEnough;
+  offer(outlook.conclusion.better, is_enough ? "enough throughput" : "more throughput", true);
   const auto power = [&](std::uint32_t size) {
     if (size >= 1 && size <= static_cast<std::uint32_t>(analysis::kMaxBatchSize)) {
       const analysis::BatchPrediction batch = analysis::predict_batch(figures.predictor(), static_cast<int>(size));
@@ -42,7 +46,6 @@ std::vector<BatchSizeChoice> batch_size_choices(const Figures& figures, int now)
   const auto unsigned_now = static_cast<std::uint32_t>(std::max(now, 1));
   power(std::bit_floor(unsigned_now - (unsigned_now > 1 ? 1 : 0)));
   power(std::bit_ceil(unsigned_now + 1));
-  offer(outlook.balanced.batch, "equal weights and activations", false);
   std::ranges::sort(choices, {}, [](const BatchSizeChoice& choice) { return choice.batch.batch_size; });
   return choices;
 }

@@ -20,8 +20,8 @@ struct BatchSizeChoice {
 };
 
 /// By batch size, each once: the largest that fits, enough throughput (the knee), the powers of two beside the one in
-/// the code, equal weights and activations. Leaves out what the models cannot predict, what does not fit, and the
-/// present one.
+/// the code, and what the profile's conclusion recommends. Leaves out what the models cannot predict, what does not
+/// fit, what is far from what ran, and the present one.
 std::vector<BatchSizeChoice> batch_size_choices(const Figures& figures, int now);
 
 /// The measured or predicted figures of the batch size in the code, where it is not the profiled one. Nothing without

@@ -21,7 +21,7 @@ Figures::Figures(app::ProfileWithSources profile, std::shared_ptr<const analysis
   } else if (models_ != nullptr) {
     if (auto carried = analysis::carried_over(*models_, profile_.profile)) {
       predictor_ = std::move(*carried);
-      outlook_ = analysis::outlook_of(predictor_, profile_.profile.batch_size);
+      outlook_ = analysis::outlook_of(predictor_, profile_.profile);
     }
   }
   for (const analysis::LineCost& line : profile_.profile.lines) {

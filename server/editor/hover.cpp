@@ -86,6 +86,18 @@ std::string own_class(const Figures& figures, const Node& node, const UriOf& uri
   return file == nullptr || file->text == nullptr ? "" : link_to(figures, node.definition, uri_of);
 }
 
+/// The modules that call `nodes`, each once.
+std::vector<const Node*> parents_of(const Figures& figures, const std::vector<const Node*>& nodes) {
+  std::vector<const Node*> parents;
+  for (const Node* node : nodes) {
+    const Node* parent = figures.parent_of(*node);
+    if (parent != nullptr && std::ranges::find(parents, parent) == parents.end()) {
+      parents.push_back(parent);
+    }
+  }
+  return parents;
+}
+
 /// The costliest modules inside of one; none of one that other lines call, too: see lines_below().
 std::vector<report::Called> modules_below(const Figures& figures, const Node& node, const UriOf& uri_of) {
   std::vector<report::Called> modules;
@@ -179,9 +191,8 @@ Markdown of_line(const Snapshot& snapshot, std::uint32_t line, const UriOf& uri_
   for (const Node& part : parts) {
     cost.inside.push_back({&part, own_class(*snapshot.figures(), part, uri_of)});
   }
-  if (!called.empty()) {
-    cost.parent = snapshot.figures()->parent_of(*called.front());
-  }
+  cost.parents = parents_of(*snapshot.figures(), called);
+  cost.counted = report::counted_text(*found->second, snapshot.figures()->profile());
   if (cost.total_ms > kLeadsOn * cost.self_ms) {
     cost.below = lines_below(*snapshot.figures(), called, found->second->location, uri_of);
     if (called.size() == 1) {

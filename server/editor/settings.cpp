@@ -92,19 +92,24 @@ class Reader {
   std::vector<std::string>& problems_;
 };
 
-bool read_format(const Json& value, report::LabelFormat& format) {
-  static const std::array<std::pair<const char*, report::LabelFormat>, 3> kFormats = {
-      {{"time", report::LabelFormat::kTime},
-       {"memory", report::LabelFormat::kMemory},
-       {"both", report::LabelFormat::kBoth}}};
-  for (const auto& [name, known] : kFormats) {
+/// One of three names.
+template <typename Choice>
+bool read_choice(const Json& value, const std::array<std::pair<const char*, Choice>, 3>& names, Choice& choice) {
+  for (const auto& [name, known] : names) {
     if (value == name) {
-      format = known;
+      choice = known;
       return true;
     }
   }
   return false;
 }
+
+constexpr std::array<std::pair<const char*, report::LabelFormat>, 3> kFormats = {
+    {{"time", report::LabelFormat::kTime},
+     {"memory", report::LabelFormat::kMemory},
+     {"both", report::LabelFormat::kBoth}}};
+constexpr std::array<std::pair<const char*, ShownHints>, 3> kShownHints = {
+    {{"all", ShownHints::kAll}, {"hot", ShownHints::kHot}, {"none", ShownHints::kNone}}};
 
 /// The section's settings that are in no group.
 void read_ungrouped(const Reader& reader, Settings& settings) {
@@ -218,10 +223,11 @@ Settings read_settings(const Json& section, std::vector<std::string>& problems) 
   run.text("folder", settings.run_folder);
   run.flag("allowWrites", settings.run_allow_writes);
   const Reader hints(part("inlayHints"), "ridgeline.inlayHints.", problems);
-  hints.flag("enabled", settings.inlay_hints);
+  hints.with("show", "\"all\", \"hot\" or \"none\"",
+             [&](const Json& value) { return read_choice(value, kShownHints, settings.inlay_hints); });
   hints.number("threshold", 0, 1, settings.inlay_hint_threshold);
   hints.with("format", "\"time\", \"memory\" or \"both\"",
-             [&](const Json& value) { return read_format(value, settings.inlay_hint_format); });
+             [&](const Json& value) { return read_choice(value, kFormats, settings.inlay_hint_format); });
   const Reader advice(part("advice"), "ridgeline.advice.", problems);
   for (std::size_t i = 0; i < analysis::kAdviceCount; ++i) {
     advice.flag(analysis::kAdviceCodes[i], settings.advice[i]);

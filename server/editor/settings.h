@@ -14,6 +14,12 @@
 
 namespace ridgeline::editor {
 
+enum class ShownHints : std::uint8_t {
+  kAll,  ///< of each line that has figures
+  kHot,  ///< of lines above the threshold, the hottest of them
+  kNone
+};
+
 struct Settings {
   std::string python;
   std::string project_root;
@@ -33,8 +39,8 @@ struct Settings {
   double save_time_limit_seconds = 10;
   /// Whether the batch size that the user settles on is run in the background.
   bool try_batch_sizes = true;
-  bool inlay_hints = true;
-  double inlay_hint_threshold = 0.01;  ///< of the iteration's time, or of the peak
+  ShownHints inlay_hints = ShownHints::kHot;
+  double inlay_hint_threshold = 0.02;  ///< of the iteration's time, or of the peak: what is below is not hot
   report::LabelFormat inlay_hint_format = report::LabelFormat::kBoth;
   std::array<bool, analysis::kAdviceCount> advice{};  ///< which kinds are shown
 

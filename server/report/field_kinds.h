@@ -145,8 +145,9 @@ inline const auto& names_of(analysis::Origin /*any*/) {
   return kNames;
 }
 inline const auto& names_of(analysis::Obstacle /*any*/) {
-  static constexpr std::array<const char*, 8> kNames = {nullptr,       "tooFewSizes",   "tooFast",   "tooLittleMemory",
-                                                        "timeUnknown", "memoryUnknown", "noBalance", "tooFar"};
+  static constexpr std::array<const char*, 9> kNames = {nullptr,           "tooFewSizes", "tooFast",
+                                                        "tooLittleMemory", "timeUnknown", "memoryUnknown",
+                                                        "noBalance",       "tooFar",      "ranOut"};
   return kNames;
 }
 

@@ -111,6 +111,7 @@ Json texts_json(const Profile& profile, const analysis::Outlook& outlook, const 
   std::ranges::move(observation_notes(profile, outlook), std::back_inserter(all_notes));
   return {{"title", entry_name(profile)},
           {"setting", setting_text(profile)},
+          {"provenance", provenance_text(profile)},
           {"figures", figures_of(profile)},
           {"phases", items_json(phases(profile.iteration.by_phase, part_of_iteration, 0))},
           {"peak", items_json(profile.peak_known ? peak_items(profile) : std::vector<Item>())},

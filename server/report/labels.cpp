@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -23,6 +25,9 @@ using analysis::Profile;
 constexpr double kMostChangeInPercent = 9;  // what is more than ten times as long has a factor
 constexpr double kMostNoise = 0.25;         // of the time: within more, not even a large change would be seen
 constexpr double kShownShare = 0.001;       // of the iteration: less is no time worth a label
+constexpr double kTotalShare = 0.05;        // of the iteration: a line with such a total
+constexpr double kLeastPass = 0.01;         // of the iteration: less of forward or backward is not named
+constexpr double kTimesOwn = 2;             // that is so many times the line's own time is shown with it
 
 std::string size(double count) { return bytes(count); }
 
@@ -72,7 +77,11 @@ std::string will_not_fit(const Advice& advice) {
   text += advice.now && advice.now->extrapolated ? " (extrapolated)." : ".";
   if (advice.better_batch_size > 0) {
     const bool is_predicted = advice.better && advice.better->extrapolated && !advice.better->measured;
-    text += fmt::format(" The largest that {} is {}.", is_predicted ? "is predicted to fit" : "fits",
+    const bool has_run = advice.better && advice.better->measured;
+    text += fmt::format(" The largest that {} is {}.",
+                        is_predicted ? "is predicted to fit"
+                        : has_run    ? "is known to fit"
+                                     : "fits",
                         advice.better_batch_size);
   }
   return text;
@@ -122,7 +131,9 @@ std::string device_idle(const Advice& advice, const Profile& profile) {
   switch (analysis::idle_cause(profile).value_or(analysis::IdleCause::kHost)) {
     case analysis::IdleCause::kHost:
       why = "because the host launches too slowly";
-      what_helps = "A larger batch, fewer and larger operations, torch.compile or CUDA graphs help.";
+      what_helps = advice.larger_batch_helps
+                       ? "A larger batch, fewer and larger operations, torch.compile or CUDA graphs help."
+                       : "Fewer and larger operations, torch.compile or CUDA graphs help.";
       break;
     case analysis::IdleCause::kData:
       why = "while data is loaded";
@@ -137,16 +148,99 @@ std::string device_idle(const Advice& advice, const Profile& profile) {
                      why, duration(advice.part), duration(advice.whole), what_helps);
 }
 
+/// Whether each phase of the step runs below the line, as below `main()`.
+bool runs_whole_step(const analysis::LineCost& line, const Profile& profile) {
+  constexpr double kAll = 0.98;
+  const double whole = profile.iteration.ms.value;
+  if (line.total_ms < kAll * whole) {
+    return false;
+  }
+  for (std::size_t i = 0; i < analysis::kPhaseCount; ++i) {
+    const double all = profile.iteration.by_phase[i];
+    if (all > kNegligible * whole && line.total_by_phase[i] < all / 2) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::string own_time_label(const analysis::LineCost& line, const Profile& profile) {
+  const double part = ratio(line.self_ms, profile.iteration.ms.value);
+  return part < kShownShare ? "" : share(part) + " · " + approximately(profile) + duration(line.self_ms);
+}
+
+/// Forward and backward of what runs below a line, as shares of the step.
+struct Passes {
+  double forward = 0;
+  double backward = 0;
+  bool is_backward_call = false;  ///< all of backward runs below it, and none of forward
+};
+
+Passes passes_of(const analysis::LineCost& line, const Profile& profile) {
+  constexpr double kMostOfBackward = 0.9;
+  const auto in = [&](const analysis::ByPhase& times, analysis::Phase phase) {
+    return ratio(times[static_cast<std::size_t>(phase)], profile.iteration.ms.value);
+  };
+  const auto backward_in = [&](const analysis::ByPhase& times) {
+    return in(times, analysis::Phase::kBackward) + in(times, analysis::Phase::kRecomputation);
+  };
+  Passes passes{in(line.total_by_phase, analysis::Phase::kForward), backward_in(line.total_by_phase)};
+  passes.is_backward_call = passes.forward < kLeastPass && passes.backward >= kLeastPass &&
+                            passes.backward >= kMostOfBackward * backward_in(profile.iteration.by_phase);
+  return passes;
+}
+
+std::string total_label(const analysis::LineCost& line, const Profile& profile) {
+  const double whole = profile.iteration.ms.value;
+  const Passes passes = passes_of(line, profile);
+  if (passes.is_backward_call) {
+    return "backward of all lines " + share(passes.backward);
+  }
+  if (passes.forward >= kLeastPass && passes.backward >= kLeastPass) {
+    return "forward " + share(passes.forward) + " · backward " + share(passes.backward);
+  }
+  return "total " + share(ratio(line.total_ms, whole)) + " · " + approximately(profile) + duration(line.total_ms);
+}
+
 }  // namespace
 
+ShownTime shown_time(const analysis::LineCost& line, const Profile& profile) {
+  const double whole = profile.iteration.ms.value;
+  if (line.total_ms < kTotalShare * whole || line.total_ms < kTimesOwn * line.self_ms) {
+    return ShownTime::kSelf;
+  }
+  return runs_whole_step(line, profile) ? ShownTime::kNothing : ShownTime::kTotal;
+}
+
 std::string line_label(const analysis::LineCost& line, const Profile& profile, LabelFormat format) {
-  const double part = ratio(line.self_ms, profile.iteration.ms.value);
-  const bool has_time = part >= kShownShare && format != LabelFormat::kMemory;
+  std::string time;
+  switch (format == LabelFormat::kMemory ? ShownTime::kNothing : shown_time(line, profile)) {
+    case ShownTime::kSelf:
+      time = own_time_label(line, profile);
+      break;
+    case ShownTime::kTotal:
+      time = total_label(line, profile);
+      break;
+    case ShownTime::kNothing:
+      break;
+  }
   const bool has_memory = line.peak_bytes > 0 && format != LabelFormat::kTime;
-  const std::string time =
-      has_time ? share(part) + " of the step, " + approximately(profile) + duration(line.self_ms) : "";
   const std::string memory = has_memory ? size(static_cast<double>(line.peak_bytes)) : "";
-  return time + (has_time && has_memory ? " · " : "") + memory;
+  return time + (!time.empty() && has_memory ? " · " : "") + memory;
+}
+
+std::string counted_text(const analysis::LineCost& line, const Profile& profile) {
+  if (shown_time(line, profile) != ShownTime::kTotal) {
+    return {};
+  }
+  const Passes passes = passes_of(line, profile);
+  if (passes.is_backward_call) {
+    return "The backward pass of all lines runs here: their totals have their parts of it, too";
+  }
+  return passes.forward >= kLeastPass && passes.backward >= kLeastPass
+             ? "The total has " + share(passes.backward) +
+                   " of backward, which the total of the line that calls backward has, too"
+             : "";
 }
 
 std::string line_explanation(const analysis::LineCost& line, const Profile& profile) {
@@ -200,7 +294,7 @@ std::string line_change_explanation(const analysis::TimeChange& time) {
 }
 
 std::string throughput_label(const Profile& profile) {
-  std::string text = (has_uncertain_batch(profile) ? "" : approximately(profile)) + throughput_text(profile);
+  std::string text = throughput_text(profile);
   if (profile.samples_per_second && profile.max_samples_per_second) {
     text += fmt::format(" ({} of the maximum {})",
                         share(ratio(*profile.samples_per_second, *profile.max_samples_per_second)),
@@ -269,8 +363,9 @@ std::string advice_text(const Advice& advice, const Profile& profile) {
                          duration(advice.whole));
     case AdviceKind::kOptimizerDominates:
       return fmt::format(
-          "The optimizer takes {} of the step: {} of {}. A larger batch or accumulated gradients spread it.", part,
-          duration(advice.part), duration(advice.whole));
+          "The optimizer takes {} of the step: {} of {}. {} spread it.", part, duration(advice.part),
+          duration(advice.whole),
+          advice.larger_batch_helps ? "A larger batch or accumulated gradients" : "Accumulated gradients");
     case AdviceKind::kActivationsDominate:
       return fmt::format(
           "Activations are {} of the peak: {} of {}, and the peak fills {} of the device. A smaller "
@@ -282,9 +377,10 @@ std::string advice_text(const Advice& advice, const Profile& profile) {
         return device_idle(advice, profile);
       }
       return fmt::format(
-          "No operation runs for {} of the step: {} of {} are Python between operations. A larger batch, fewer and "
-          "larger operations or torch.compile spread it.",
-          part, duration(advice.part), duration(advice.whole));
+          "No operation runs for {} of the step: {} of {} are Python between operations. {} and larger operations or "
+          "torch.compile help.",
+          part, duration(advice.part), duration(advice.whole),
+          advice.larger_batch_helps ? "A larger batch, fewer" : "Fewer");
     case AdviceKind::kCopiesBlock:
       return fmt::format(
           "Copies block the device for {} of the step: {} of {} in which no kernel runs. With pin_memory=True in "

@@ -12,9 +12,22 @@ namespace ridgeline::report {
 
 enum class LabelFormat { kTime, kMemory, kBoth };
 
-/// "36 % of the step, 151 ms · 0.40 GiB": the share of the iteration, own time, bytes at the peak; what is nothing is
-/// left out.
+/// Which time of a line is shown beside it.
+enum class ShownTime {
+  kSelf,
+  kTotal,   ///< at least 5 % of the step and twice the line's own
+  kNothing  ///< the whole step runs below the line
+};
+ShownTime shown_time(const analysis::LineCost& line, const analysis::Profile& profile);
+
+/// "36 % · 151 ms · 0.40 GiB": the share of the iteration, own time, bytes at the peak; what is nothing is left out.
+/// With kTotal "forward 41 % · backward 45 %", "backward of all lines 45 %" where the line calls backward, or "total 20
+/// % · 84 ms".
 std::string line_label(const analysis::LineCost& line, const analysis::Profile& profile, LabelFormat format);
+
+/// What the line's total has in common with those of others, which together are then more than the step: its backward
+/// pass also runs below the line that calls backward. A sentence, or empty.
+std::string counted_text(const analysis::LineCost& line, const analysis::Profile& profile);
 
 /// The same with what it is a share of, and with the interval of the iteration time where that is uncertain.
 std::string line_explanation(const analysis::LineCost& line, const analysis::Profile& profile);

@@ -9,6 +9,7 @@
 #include "report/labels.h"
 #include "report/observation_text.h"
 #include "report/operation_times.h"
+#include "report/outlook_text.h"
 #include "report/units.h"
 #include "report/wording.h"
 #include "report/work_text.h"
@@ -26,6 +27,20 @@ constexpr int kShownCode = 24;  ///< columns of code in a table, so that it fits
 
 /// Figures and names of ours in a cell or a sentence.
 Markdown plain(std::string_view text) { return Markdown::text(text); }
+
+/// Sentences of ours; what stands between backticks is code.
+Markdown marked(std::string_view text) {
+  Markdown all;
+  for (bool is_code = false;; is_code = !is_code) {
+    const std::size_t end = std::min(text.find('`'), text.size());
+    const std::string_view part = text.substr(0, end);
+    all += is_code ? Markdown::code(std::string(part)) : plain(part);
+    if (end == text.size()) {
+      return all;
+    }
+    text.remove_prefix(end + 1);
+  }
+}
 
 /// A cell of a table, and the columns that it takes where only the backticks and the addresses of links are hidden.
 struct Cell {
@@ -157,17 +172,51 @@ Markdown memory_table(const Cost& cost) {
 
 std::string name_of(const Node& node) { return node.type.empty() ? node.name : node.name + " (" + node.type + ")"; }
 
+/// Calls of modules of one class that cost about the same; or one call.
+struct AlikeCalls {
+  const Called* first = nullptr;
+  std::size_t count = 0;
+  double ms = 0;
+  double bytes = 0;
+};
+
+/// In the order of the first of each.
+std::vector<AlikeCalls> alike_calls(const std::vector<Called>& called) {
+  constexpr double kAlike = 1.2;  // times the cost
+  std::vector<AlikeCalls> all;
+  for (const Called& call : called) {
+    const Node& node = *call.node;
+    const auto found = std::ranges::find_if(all, [&](const AlikeCalls& alike) {
+      const Node& first = *alike.first->node;
+      return !node.type.empty() && first.type == node.type && first.ms <= kAlike * node.ms &&
+             node.ms <= kAlike * first.ms;
+    });
+    AlikeCalls& alike = found == all.end() ? all.emplace_back(AlikeCalls{&call}) : *found;
+    ++alike.count;
+    alike.ms += node.ms;
+    alike.bytes += static_cast<double>(node.peak_bytes);
+  }
+  return all;
+}
+
 Markdown called_table(std::string_view title, const std::vector<Called>& called, double whole_ms) {
-  MarkdownTable table({title, "time", "of the step", "memory"});
-  for (std::size_t i = 0; i < std::min(kShownCalls, called.size()); ++i) {
-    const Node& node = *called[i].node;
-    const Cell name = code_cell(name_of(node));
-    table.row(Cell{Markdown::link(name.markup, called[i].uri), name.width},
-              {duration(node.ms), share(ratio(node.ms, whole_ms)), bytes(static_cast<double>(node.peak_bytes))});
+  MarkdownTable table({title, "time", "share of step", "memory"});
+  const std::vector<AlikeCalls> all = alike_calls(called);
+  for (std::size_t i = 0; i < std::min(kShownCalls, all.size()); ++i) {
+    const AlikeCalls& alike = all[i];
+    const Node& node = *alike.first->node;
+    const auto count = static_cast<double>(alike.count);
+    Cell name = alike.count == 1 ? code_cell(name_of(node)) : code_cell(fmt::format("{} × {}", alike.count, node.type));
+    name.markup = Markdown::link(name.markup, alike.first->uri);
+    if (alike.count > 1) {
+      const Cell each = cell(", " + duration(alike.ms / count) + " each");
+      name = {name.markup + each.markup, name.width + each.width};
+    }
+    table.row(std::move(name), {duration(alike.ms), share(ratio(alike.ms, whole_ms)), bytes(alike.bytes)});
   }
   Markdown text = table.take();
-  if (called.size() > kShownCalls) {
-    text += plain(fmt::format("and {} more", called.size() - kShownCalls)) + "\n\n";
+  if (all.size() > kShownCalls) {
+    text += plain(fmt::format("and {} more", all.size() - kShownCalls)) + "\n\n";
   }
   return text;
 }
@@ -179,7 +228,7 @@ Markdown calls_table(const Cost& cost, double whole_ms) {
 }
 
 Markdown below_table(const std::vector<LineBelow>& lines, double whole_ms) {
-  MarkdownTable table({"costliest lines below", "time", "of the step"});
+  MarkdownTable table({"costliest lines below", "time", "share of step"});
   for (const LineBelow& line : lines) {
     const Cell place = cell(line.place);
     const Cell code = code_cell(line.text);
@@ -193,7 +242,7 @@ Markdown modules_table(const std::vector<analysis::LibraryModule>* modules, doub
   if (modules == nullptr || modules->empty()) {
     return {};
   }
-  MarkdownTable table({"modules below", "time", "of the step", "memory"});
+  MarkdownTable table({"modules below", "time", "share of step", "memory"});
   for (const analysis::LibraryModule& module : *modules) {
     const std::string count = module.instances > 1 ? fmt::format("{} × ", module.instances) : "";
     table.row(code_cell(count + module.type),
@@ -267,9 +316,28 @@ Markdown work_text(const analysis::LineWork& line, const std::optional<analysis:
 }
 
 Markdown saved_text(double ms, double whole) {
-  const bool is_gain = ms >= kNegligible * whole;
-  return "Twice as fast: the step gains " +
-         plain(is_gain ? duration(ms) + " (" + share(ratio(ms, whole)) + ")" : std::string("nothing"));
+  return ms >= kNegligible * whole ? "If this line took half the time, the step would take " +
+                                         plain(duration(ms) + " (" + share(ratio(ms, whole)) + ") less")
+                                   : Markdown("If this line took half the time, the step would take no less");
+}
+
+/// "33 % of `blocks.3 (Block)`", "33 % of 4 × `Block`"; nothing of modules of several classes, and where the line also
+/// runs elsewhere, so that it is more than all of them.
+Markdown part_text(const Cost& cost, double whole) {
+  double inside = 0;
+  for (const Node* parent : cost.parents) {
+    inside += parent->ms;
+  }
+  const double part = ratio(std::max(cost.total_ms, cost.self_ms), inside);
+  const auto is_alike = [&](const Node* parent) { return parent->type == cost.parents.front()->type; };
+  if (cost.parents.empty() || inside <= 0 || inside >= 0.999 * whole || part > 1.005 ||
+      !std::ranges::all_of(cost.parents, is_alike)) {
+    return {};
+  }
+  const Markdown of = plain(share(std::min(part, 1.0))) + " of ";
+  return cost.parents.size() == 1
+             ? of + code_span(name_of(*cost.parents.front())) + "\n\n"
+             : of + plain(fmt::format("{} × ", cost.parents.size())) + code_span(cost.parents.front()->type) + "\n\n";
 }
 
 }  // namespace
@@ -279,8 +347,7 @@ Markdown code_span(std::string_view text, int width) { return Markdown::code(cli
 Markdown cost_markdown(const Profile& profile, const Cost& cost) {
   const double whole = profile.iteration.ms.value;
   Markdown text = title(profile, cost.title.empty() ? Markdown() : code_span(cost.title), cost.calls);
-  const bool has_parent = cost.parent != nullptr && cost.parent->ms > 0 && cost.parent->ms < 0.999 * whole;
-  MarkdownTable table({"", "time", "of the step"});
+  MarkdownTable table({"", "time", "share of step"});
   table.row("self", {duration(cost.self_ms), share(ratio(cost.self_ms, whole))});
   phase_rows(table, cost.self_by_phase, whole, kNegligible * cost.self_ms);
   if (cost.total_ms > cost.self_ms * (1 + kNegligible)) {
@@ -295,6 +362,9 @@ Markdown cost_markdown(const Profile& profile, const Cost& cost) {
   on_device("copies alone", cost.device.copy_ms);
   on_device("waits for the device", cost.device.wait_ms);
   text += table.take();
+  if (!cost.counted.empty()) {
+    text += plain(cost.counted) + "\n\n";
+  }
   if (cost.saved_twice_as_fast_ms.has_value()) {
     text += saved_text(*cost.saved_twice_as_fast_ms, whole) + "\n\n";
   }
@@ -302,21 +372,17 @@ Markdown cost_markdown(const Profile& profile, const Cost& cost) {
     text += work_text(*cost.work, profile.work->device);
     const analysis::Padding* const padding = padding_of_line(profile, cost.work->location);
     if (padding != nullptr) {
-      text += plain(padding_text(*padding)) + "\n\n";
+      text += marked(padding_text(*padding)) + "\n\n";
     }
     const analysis::OwnProgram* const program = own_program_of_line(profile, cost.work->location);
     if (program != nullptr) {
-      text += plain(own_program_text(*program, whole)) + "\n\n";
+      text += marked(own_program_text(*program, whole)) + "\n\n";
     }
   }
   if (!cost.change.empty()) {
     text += plain(cost.change) + "\n\n";
   }
-  if (has_parent) {
-    text += plain(share(ratio(std::max(cost.total_ms, cost.self_ms), cost.parent->ms))) + " of " +
-            code_span(name_of(*cost.parent)) + "\n\n";
-  }
-  text += memory_table(cost) + below_table(cost.below, whole) +
+  text += part_text(cost, whole) + memory_table(cost) + below_table(cost.below, whole) +
           (cost.modules == nullptr || cost.inside.size() > 1 ? calls_table(cost, whole)
                                                              : modules_table(cost.modules, whole)) +
           model_text(profile, cost);
@@ -344,7 +410,7 @@ Markdown module_markdown(const Profile& profile, const std::vector<const Node*>&
   std::ranges::stable_sort(sorted, std::greater{}, &Node::ms);
   const Node& first = *sorted.front();
   Markdown text = title(profile, code_span(first.type.empty() ? first.name : first.type), calls);
-  MarkdownTable table({"", "time", "of the step"});
+  MarkdownTable table({"", "time", "share of step"});
   table.row("total", {duration(ms), share(ratio(ms, whole))});
   phase_rows(table, by_phase, whole, kNegligible * ms);
   text += table.take();
@@ -412,7 +478,7 @@ void add_throughput_and_memory(MarkdownTable& table, const Profile& profile) {
 
 Markdown phases_and_categories(const Profile& profile) {
   const double whole = profile.iteration.ms.value;
-  MarkdownTable phases({"phase", "time", "of the step"});
+  MarkdownTable phases({"phase", "time", "share of step"});
   for (std::size_t i = 0; i < analysis::kPhaseCount; ++i) {
     const double ms = profile.iteration.by_phase[i];
     if (ms > kNegligible * whole) {
@@ -441,17 +507,15 @@ Markdown summary_markdown(const Profile& profile, const analysis::Outlook& outlo
               {fmt::format("{} with kernels, {} with copies alone", share(ratio(profile.device->kernel_ms, whole)),
                            share(ratio(profile.device->copy_ms, whole)))});
   }
-  table.row("iteration",
-            {fmt::format("{} ± {}", duration(whole),
-                         share(ratio((profile.iteration.ms.high - profile.iteration.ms.low) / 2, whole)))});
+  table.row("iteration", {iteration_text(profile)});
   Markdown text = title(profile, {}, 0) + table.take() + phases_and_categories(profile);
-  if (outlook.fits.batch && outlook.fits.obstacle == analysis::Obstacle::kNone) {
-    text += plain(fmt::format("largest batch that fits: {}{}", outlook.fits.batch->batch_size,
-                              outlook.fits.batch->extrapolated ? " (extrapolated)" : "")) +
-            "\n\n";
+  for (const std::string& sentence : {conclusion_text(profile, outlook), fits_text(profile, outlook)}) {
+    if (!sentence.empty()) {
+      text += plain(report::sentence(sentence)) + "\n\n";
+    }
   }
   for (const Item& note : observation_notes(profile, outlook)) {
-    text += plain(note.value) + "\n\n";
+    text += marked(note.value) + "\n\n";
   }
   text += "on " + plain(device_label(profile.environment)) + "\n";
   return text;

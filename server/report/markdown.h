@@ -43,15 +43,16 @@ struct Cost {
   std::uint64_t activations_bytes = 0;
   std::uint64_t peak_bytes = 0;
   analysis::LineDeviceCost device{};
-  const analysis::Node* parent = nullptr;               ///< that the share is of, beside the iteration's; may be null
+  std::vector<const analysis::Node*> parents{};         ///< modules that it runs in, of which the share is, too
   std::vector<Called> inside;                           ///< calls of modules and operations, most time first
   std::vector<Called> modules_below;                    ///< the costliest inside of the only call, most time first
   std::vector<LineBelow> below;                         ///< the costliest lines that it leads to, most time first
   const std::vector<analysis::Piece>* model = nullptr;  ///< of self_ms; may be null
   /// In libraries that it calls, in place of a single call; may be null.
   const std::vector<analysis::LibraryModule>* modules = nullptr;
-  /// What the step gains when the line is twice as fast; absent: not known.
+  /// By how much the step is shorter when the line takes half the time; absent: not known.
   std::optional<double> saved_twice_as_fast_ms{};
+  std::string counted;                       ///< what the total has in common with those of other lines; empty: nothing
   const analysis::LineWork* work = nullptr;  ///< of its operations; may be null
   std::string change;                        ///< of self_ms from the profile before; empty: none
 };

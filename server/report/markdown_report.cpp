@@ -131,8 +131,9 @@ std::string as_code_block(std::string_view text) {
 std::string markdown_report(const Profile& profile, const analysis::Outlook& outlook, const SourceLines& source,
                             ShownWarnings warnings) {
   const Markdown title = "### " + Markdown::text(entry_name(profile)) + " · " + Markdown::text(setting_text(profile));
-  const Markdown text =
-      title + "\n\n" + key_figures(profile) + line_table(profile, source) + library_tables(profile, source);
+  const std::string made = provenance_text(profile);
+  const Markdown text = title + "\n\n" + (made.empty() ? Markdown() : Markdown::text(made) + "\n\n") +
+                        key_figures(profile) + line_table(profile, source) + library_tables(profile, source);
   return text.markup() + as_code_block(notes_text(profile, outlook, kWidth, warnings));
 }
 

@@ -295,7 +295,8 @@ void fields(Io& io, analysis::Answer& answer) {
      "Why there is no answer, or a figure of it is null: fewer than two batch sizes were sampled; no batch size gives "
      "that throughput; even the smallest needs more memory; the time model, or the memory model, cannot be trusted "
      "there; no batch size has so many activations; the answer holds, and larger ones are too far from what was "
-     "sampled. Null when there is an answer.");
+     "sampled; the answer ran, and a size that the models say would fit, too, ran out of memory. Null when there is an "
+     "answer.");
   io("memoryCheckedUpTo", answer.memory_checked_up_to,
      "The largest batch size whose memory was measured: the memory of a larger one is predicted, and what fits a bound "
      "until it is run. Null when none was.",

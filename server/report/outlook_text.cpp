@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,9 +23,8 @@ using analysis::Estimate;
 using analysis::Outlook;
 using analysis::Profile;
 
-constexpr double kGoodFit = 0.9;      // r² below which a line is not worth an answer
-constexpr double kHardlyMore = 1.02;  // times the throughput
-constexpr double kNamedShare = 0.1;   // of a growth: what is smaller is not named
+constexpr double kGoodFit = 0.9;     // r² below which a line is not worth an answer
+constexpr double kNamedShare = 0.1;  // of a growth: what is smaller is not named
 constexpr std::size_t kNamedLines = 3;
 
 /// " (extrapolated)", unless the batch size ran.
@@ -39,49 +39,39 @@ std::string until_run(const analysis::Answer& answer) {
 
 std::string memory_of(const BatchPrediction& batch) { return unbroken(needed_memory(batch)); }
 
-/// "1.31×", as sure as the throughput that it is of.
-std::string ratio_text(const BatchPrediction& batch, double gain) {
-  const auto certainty = batch.measured || batch.samples_per_second->certainty == analysis::Certainty::kKnown
-                             ? analysis::Certainty::kKnown
-                             : analysis::Certainty::kAbout;
-  return estimated({gain, std::nullopt, certainty}, [](double times) { return figure(times) + "×"; });
+/// "≈ 1.31× the throughput (1.25 to 1.38)".
+std::string gain_text(const Estimate& gain) {
+  const auto times = [](double value) { return figure(value) + "×"; };
+  const bool is_bound =
+      gain.certainty == analysis::Certainty::kAtLeast || gain.certainty == analysis::Certainty::kAtMost;
+  const std::string interval =
+      gain.interval && gain.interval->high && !is_bound
+          ? fmt::format(" ({} to {})", figure(gain.interval->low), figure(*gain.interval->high))
+          : "";
+  return estimated(gain, times) + " the throughput" + unbroken(interval);
 }
 
-/// Times the throughput: of measurements where both ran, else of model to model, so that what the fit misses here is
-/// not taken for a gain.
-std::optional<double> gain_of(const BatchPrediction& twice, const BatchPrediction& now) {
-  if (twice.measured && now.measured) {
-    return ratio(twice.measured->samples_per_second, now.measured->samples_per_second);
-  }
-  if (!twice.samples_per_second || !now.samples_per_second) {
-    return std::nullopt;
-  }
-  return ratio(twice.samples_per_second->value, now.samples_per_second->value);
+/// "64 gives ≈ 1.31× the throughput (1.25 to 1.38) and needs ≈ 2.30 GiB (extrapolated)".
+std::string larger_text(const BatchPrediction& larger, const Estimate& gain, std::string_view gives) {
+  const std::string throughput = fmt::format("{} {} {}", larger.batch_size, gives, gain_text(gain));
+  return analysis::best_peak_bytes(larger)
+             ? throughput + (larger.measured ? " and took " : " and needs ") + memory_of(larger) + beyond(larger)
+             : throughput + beyond(larger);
 }
 
-std::string twice_text(const Profile& profile, const Outlook& outlook) {
-  const auto& now = outlook.now.batch;
-  const auto& twice = outlook.twice.batch;
-  const auto failed = [&](const analysis::Skipped& skipped) { return skipped.batch_size <= twice->batch_size; };
-  if (!now || !twice || !analysis::best_peak_bytes(*twice) ||
-      std::any_of(profile.skipped.begin(), profile.skipped.end(), failed)) {
-    return {};
+std::string larger_trains_faster(const Profile& profile, const analysis::BatchConclusion& conclusion) {
+  const BatchPrediction& larger = *conclusion.larger;
+  if (conclusion.better) {
+    return "a larger batch trains faster: " + larger_text(larger, *conclusion.gain, larger.measured ? "gave" : "gives");
   }
-  const std::optional<double> gain = gain_of(*twice, *now);
-  if (!gain) {
-    return {};
+  const std::string would = fmt::format("a larger batch would train faster, but {} ", larger.batch_size);
+  if (larger.failed) {
+    return would + (larger.fits == false ? "ran out of memory" : "failed when it was run");
   }
-  const std::string memory = memory_of(*twice);
-  if (twice->fits == false) {
-    return fmt::format("would need {}; this device has {}", memory,
-                       unbroken(bytes(static_cast<double>(profile.capacity_bytes)))) +
-           beyond(*twice);
-  }
-  const std::string throughput = *gain < kHardlyMore ? "hardly more" : ratio_text(*twice, *gain) + " the";
-  if (twice->measured && now->measured) {
-    return fmt::format("gave {} throughput and took {}", throughput, memory);
-  }
-  return fmt::format("would give {} throughput and needs {}", throughput, memory) + beyond(*twice);
+  return larger.fits == false
+             ? fmt::format("{}does not fit: it would need {}; this device has {}{}", would, memory_of(larger),
+                           unbroken(bytes(static_cast<double>(profile.capacity_bytes))), beyond(larger))
+             : "a larger batch trains faster: " + larger_text(larger, *conclusion.gain, "would give");
 }
 
 /// The line's place, or the item's name, and its share of a growth.
@@ -204,6 +194,54 @@ void add_checks(const Profile& profile, std::vector<Item>& notes) {
 
 }  // namespace
 
+std::string conclusion_text(const Profile& profile, const Outlook& outlook) {
+  const analysis::BatchConclusion& conclusion = outlook.conclusion;
+  switch (conclusion.verdict) {
+    case analysis::BatchVerdict::kUnknown:
+      return {};
+    case analysis::BatchVerdict::kUnsure:
+      return "the timing is too unreliable to compare batch sizes: profile again when the machine is idle";
+    case analysis::BatchVerdict::kUnclear:
+      return "whether a larger batch trains faster is not clear: " +
+             larger_text(*conclusion.larger, *conclusion.gain, conclusion.larger->measured ? "gave" : "would give");
+    case analysis::BatchVerdict::kLarger:
+      return larger_trains_faster(profile, conclusion);
+    case analysis::BatchVerdict::kEnough:
+      break;
+  }
+  const std::string enough = unbroken(share(analysis::kEnoughThroughput)) + " of the greatest throughput";
+  if (conclusion.better) {
+    return fmt::format("a batch of {} is enough: it has {} and needs {}", conclusion.better->batch_size, enough,
+                       memory_of(*conclusion.better)) +
+           beyond(*conclusion.better);
+  }
+  if (outlook.enough.batch && outlook.enough.batch->batch_size <= profile.batch_size) {
+    return fmt::format("a larger batch brings little: {} has {} or more", profile.batch_size, enough);
+  }
+  return "a larger batch brings little: " +
+         larger_text(*conclusion.larger, *conclusion.gain, conclusion.larger->measured ? "gave" : "would give");
+}
+
+std::string fits_text(const Profile& profile, const Outlook& outlook) {
+  if (!outlook.fits.batch) {
+    return {};
+  }
+  const int size = outlook.fits.batch->batch_size;
+  const std::string device = unbroken(bytes(static_cast<double>(profile.capacity_bytes)));
+  switch (outlook.fits.obstacle) {
+    case analysis::Obstacle::kNone:
+      return fmt::format("a batch of {} is the largest that fits into {}{}", size, device, until_run(outlook.fits));
+    case analysis::Obstacle::kTooFar:
+      return fmt::format("a batch of {} fits into {}{}; larger ones are too far from what was sampled", size, device,
+                         until_run(outlook.fits));
+    case analysis::Obstacle::kRanOut:
+      return fmt::format("a batch of {} fits into {}; {} ran out of memory", size, device,
+                         outlook.fits.failed.front().batch_size);
+    default:
+      return {};
+  }
+}
+
 std::vector<Item> outlook_notes(const Profile& profile, const Outlook& outlook) {
   std::vector<Item> notes;
   const auto add = [&](std::string label, const std::string& text) {
@@ -212,24 +250,8 @@ std::vector<Item> outlook_notes(const Profile& profile, const Outlook& outlook) 
     }
   };
   const bool timed = profile.time_model && profile.time_model->r2 >= kGoodFit;
-  if (timed) {
-    add(fmt::format("batch {}", 2 * profile.batch_size), twice_text(profile, outlook));
-  }
-  if (timed && outlook.enough.batch) {
-    const BatchPrediction& enough = *outlook.enough.batch;
-    add("enough", fmt::format("a batch of {} has {} of the greatest throughput and needs {}", enough.batch_size,
-                              unbroken(share(analysis::kEnoughThroughput)), memory_of(enough)) +
-                      beyond(enough));
-  }
-  if (outlook.fits.batch && outlook.fits.obstacle == analysis::Obstacle::kNone) {
-    const BatchPrediction& fits = *outlook.fits.batch;
-    add("fits", fmt::format("a batch of {} is the largest that fits into {}{}", fits.batch_size,
-                            unbroken(bytes(static_cast<double>(profile.capacity_bytes))), until_run(outlook.fits)));
-  } else if (outlook.fits.batch && outlook.fits.obstacle == analysis::Obstacle::kTooFar) {
-    add("fits", fmt::format("a batch of {} fits into {}{}; larger ones are too far from what was sampled",
-                            outlook.fits.batch->batch_size,
-                            unbroken(bytes(static_cast<double>(profile.capacity_bytes))), until_run(outlook.fits)));
-  }
+  add("batch size", conclusion_text(profile, outlook));
+  add("fits", fits_text(profile, outlook));
   add("memory", fast_growth_text(profile));
   if (timed && !outlook.refitted) {
     add("grows", growth_text(profile));

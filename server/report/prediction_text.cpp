@@ -58,7 +58,7 @@ void title(Page& page, const analysis::Profile& profile, const Origin& origin) {
 }
 
 /// The sentence that answers what was asked for.
-std::string sentence(const Answer& answer) {
+std::string answer_sentence(const Answer& answer) {
   if (!answer.batch) {
     return {};
   }
@@ -77,7 +77,7 @@ std::string sentence(const Answer& answer) {
                        share(answer.question.value));
   }
   if (answer.question.quantity == Quantity::kBalance) {
-    return fmt::format("A batch of {} is the smallest whose activations take as many bytes as the weights.", size);
+    return sentence(balance_text(answer));
   }
   return {};
 }
@@ -254,6 +254,17 @@ std::string not_checked_text(const Answer& answer) {
   return fmt::format("not checked beyond a batch of {}", answer.memory_checked_up_to.value_or(0));
 }
 
+std::string balance_text(const Answer& balance) {
+  if (balance.batch) {
+    return balance.batch->batch_size == 1
+               ? "activations take as much memory as weights at batch size 1 already, or more"
+               : fmt::format("activations take as much memory as weights from batch size {} on",
+                             balance.batch->batch_size);
+  }
+  return balance.obstacle == Obstacle::kNoBalance ? "at no batch size do activations take as much memory as weights"
+                                                  : "";
+}
+
 std::string largest_unknown_text(const Answer& largest) {
   if (largest.obstacle == Obstacle::kNone) {
     return analysis::is_beyond_checked_memory(largest) ? "a prediction, " + not_checked_text(largest) : "";
@@ -263,6 +274,9 @@ std::string largest_unknown_text(const Answer& largest) {
                                                           : "The largest batch size that fits is unknown.";
   }
   const std::string bound = analysis::is_beyond_checked_memory(largest) ? " by prediction, " : "";
+  if (largest.obstacle == Obstacle::kRanOut) {
+    return fmt::format("{} fits; {} ran out of memory.", largest.batch->batch_size, largest.failed.front().batch_size);
+  }
   return fmt::format("{} fits{}; {}.", largest.batch->batch_size,
                      bound.empty() ? bound : bound + not_checked_text(largest),
                      largest.obstacle == Obstacle::kTooFar ? "larger ones are too far from what was measured"
@@ -284,6 +298,12 @@ std::string obstacle_text(const Answer& answer) {
           "which "
           "is too far away.",
           answer.batch ? answer.batch->batch_size : 0, bytes(wanted), sampled_text(answer));
+    case Obstacle::kRanOut:
+      return fmt::format(
+          "A batch of {} is the largest that is known to need at most {}: by the models more would fit, but a batch of "
+          "{} "
+          "ran out of memory.",
+          answer.batch ? answer.batch->batch_size : 0, bytes(wanted), answer.failed.front().batch_size);
     case Obstacle::kTooFast:
       return fmt::format("No batch size gives {} samples/s{}.", figure(wanted),
                          answer.max_samples_per_second
@@ -316,7 +336,7 @@ std::string text_prediction(const Answer& answer, const analysis::Profile& profi
                             const TextOptions& options, const std::optional<analysis::RefinedBatch>& refined) {
   Page page(std::clamp(options.width, kLeastWidth, 140), options.color);
   title(page, profile, origin);
-  if (const std::string text = sentence(answer); !text.empty()) {
+  if (const std::string text = answer_sentence(answer); !text.empty()) {
     page.prose("", text, 2);
     page.line();
   }

@@ -24,6 +24,10 @@ std::string obstacle_text(const analysis::Answer& answer);
 /// "not checked beyond a batch of 512": of an answer by memory that is_beyond_checked_memory().
 std::string not_checked_text(const analysis::Answer& answer);
 
+/// Where activations take as much memory as weights, of the answer to that, as a sentence without its capital and full
+/// stop; empty where it is unknown.
+std::string balance_text(const analysis::Answer& balance);
+
 /// What is known to fit where the largest batch size that does is not known, of the answer to that, as a sentence; of a
 /// largest one that no larger batch ran to check, that it is a prediction; else empty.
 std::string largest_unknown_text(const analysis::Answer& largest);

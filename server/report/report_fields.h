@@ -37,6 +37,17 @@ void fields(Io& io, analysis::Environment& environment) {
 }
 
 template <typename Io>
+void fields(Io& io, analysis::Provenance& provenance) {
+  io.type("provenance", "When, with what and of what the profile was made.");
+  io("beganSeconds", provenance.began_s, "When the run began, in seconds since 1970.");
+  io("version", provenance.version, "Version of Ridgeline.", kNotEmpty);
+  io("commit", provenance.commit,
+     "The commit that the project's git work tree had checked out; files may have differed from it. Empty when it is "
+     "unknown.");
+  io("processor", provenance.processor, "Name of the processor.");
+}
+
+template <typename Io>
 void fields(Io& io, protocol::BatchLength& length) {
   io.type("batchLength", "How long the inputs of the batch are, by the entry file's length_provider.");
   io("total", length.total, "Total length of all samples.", kPositive);
@@ -257,6 +268,10 @@ void fields(Io& io, analysis::LineCost& line) {
     io("total", line.total_ms, "While the line is anywhere on the stack, each instant once. Milliseconds.");
     phases(io, line.self_by_phase);
   });
+  if (io.has("totalByPhaseMs", line.total_ms > line.self_ms)) {
+    phases(io, "totalByPhaseMs", line.total_by_phase,
+           "The total by phase. Absent where it is the line's own time, and in reports of earlier versions.");
+  }
   pieces(io, "timeModel", line.self_model, InMs{},
          "The line's self time against the batch size, as pieces; the lines and the other items sum to the time model. "
          "Empty without one.");
@@ -323,6 +338,8 @@ void report_fields(Io& io, analysis::Profile& profile, const analysis::Outlook& 
       },
       Text{16, "^[0-9a-f]{16}$"});
   io("environment", profile.environment, "What the iteration ran on.");
+  if_present(io, "provenance", profile.provenance,
+             "When, with what and of what it was made. Absent of a trace, and in reports of earlier versions.");
   io.object("entry", "What was profiled.", [&] { entry(io, profile); });
   io("iteration", profile.iteration,
      "Wall time of one training iteration without instrumentation, after warm-up, the device synchronised at both "

@@ -40,6 +40,9 @@ void title(Page& page, const Profile& profile) {
   const std::string rest = clip(" · " + setting_text(profile), page.width() - 20);
   const std::string path = clip_front(entry_name(profile), page.width() - columns(rest));
   page.line(page.bold(path) + page.dim(rest));
+  if (const std::string made = provenance_text(profile); !made.empty()) {
+    page.line(page.dim(clip(made, page.width())));
+  }
   page.line();
 }
 
@@ -51,7 +54,7 @@ void key_figures(Page& page, const Profile& profile) {
 
   const int value_width = std::max({14, columns(rate), columns(iteration)});
   const int start = kBeside + value_width + 2;
-  const int cells = std::clamp(page.width() - start - 28, 12, 40);
+  const int cells = std::clamp(page.width() - start - 28, 10, 40);
   const auto head = [&](std::string_view label, std::string_view value) {
     return "  " + page.bold(left(label, kBeside - 2)) + right(value, value_width) + "  ";
   };

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -101,6 +102,20 @@ std::string predicted_html(const ChangeAnswer& row) {
                      row.predicted->speed_up.low, row.predicted->speed_up.high);
 }
 
+/// Escaped; what stands between backticks is code.
+std::string marked(std::string_view text) {
+  std::string html;
+  for (bool is_code = false;; is_code = !is_code) {
+    const std::size_t end = std::min(text.find('`'), text.size());
+    const std::string part = escaped(text.substr(0, end));
+    html += is_code ? "<code>" + part + "</code>" : part;
+    if (end == text.size()) {
+      return html;
+    }
+    text.remove_prefix(end + 1);
+  }
+}
+
 std::string change_name(const ChangeAnswer& row) {
   std::string name;
   for (const std::string& request : row.change) {
@@ -110,7 +125,7 @@ std::string change_name(const ChangeAnswer& row) {
 }
 
 std::string row_html(const WhatIf& answer, const Axis& axis, const ChangeAnswer& row) {
-  std::string note = escaped(row.takes);
+  std::string note = marked(row.takes);
   for (const std::string& more : {loss_text(row), row.not_tried, certainty_text(answer, row)}) {
     note += (note.empty() || more.empty() ? "" : "; ") + escaped(more);
   }
@@ -122,22 +137,32 @@ std::string row_html(const WhatIf& answer, const Axis& axis, const ChangeAnswer&
       row.tried.has_value() ? cell(row.tried->speed_up) : "–", peak.empty() ? "–" : escaped(peak));
 }
 
-std::string table_html(const WhatIf& answer) {
-  const Axis axis(answer);
+/// The changes that pay, or those that bring nothing, with their heading.
+std::string table_html(const WhatIf& answer, const Axis& axis, bool pay) {
   std::string rows;
   for (const ChangeAnswer& row : answer.changes) {
-    rows +=
-        row.reason.empty() && (row.predicted.has_value() || row.tried.has_value()) ? row_html(answer, axis, row) : "";
+    const bool has_figures = row.reason.empty() && (row.predicted.has_value() || row.tried.has_value());
+    rows += has_figures && analysis::brings_nothing(row, answer.peak_bytes) != pay ? row_html(answer, axis, row) : "";
   }
   if (rows.empty()) {
     return "";
   }
   return fmt::format(
-      "<div class=\"scroll\"><table><thead><tr><th>Change</th><th>Speed-up, 95 %</th><th>Predicted</th><th>Tried</th>"
-      "<th>Peak memory</th></tr></thead><tbody>\n{}</tbody></table></div>\n"
-      "<p class=\"faint\">The axis is logarithmic, from {:.2f}× to {:.2f}×; the dashed line is 1×: no change."
+      "{}<div class=\"scroll\"><table><thead><tr><th>Change</th><th>Speed-up, 95 %</th><th>Predicted</th><th>Tried</th>"
+      "<th>Peak memory</th></tr></thead><tbody>\n{}</tbody></table></div>\n",
+      pay ? "" : "<h2>Bring nothing</h2>\n", rows);
+}
+
+std::string tables_html(const WhatIf& answer) {
+  const Axis axis(answer);
+  const std::string tables = table_html(answer, axis, true) + table_html(answer, axis, false);
+  if (tables.empty()) {
+    return "";
+  }
+  return fmt::format(
+      "{}<p class=\"faint\">The axis is logarithmic, from {:.2f}× to {:.2f}×; the dashed line is 1×: no change."
       "<span class=\"key\">predicted</span><span class=\"key of-tried\">tried</span></p>\n",
-      rows, 1 / axis.end(), axis.end());
+      tables, 1 / axis.end(), axis.end());
 }
 
 }  // namespace
@@ -154,7 +179,7 @@ std::string html_what_if(const WhatIf& answer) {
   if (const std::string offer = try_text(answer); !offer.empty()) {
     html += "<p>" + escaped(offer) + " Add <code>--try</code>.</p>\n";
   }
-  html += table_html(answer);
+  html += tables_html(answer);
   for (const ChangeAnswer& row : answer.changes) {
     if (row.reason.empty() && !row.predicted.has_value() && !row.tried.has_value()) {
       html += "<p><code>" + change_name(row) + "</code> is not predicted: " + escaped(not_predicted_text(answer, row)) +

@@ -66,7 +66,8 @@ std::string json_what_if(const analysis::WhatIf& answer) {
                        {"notPredicted", row.not_predicted},
                        {"peakBytes", row.peak_bytes.has_value() ? nlohmann::ordered_json(*row.peak_bytes) : nullptr},
                        {"tried", row.tried.has_value() ? tried_json(*row.tried) : nullptr},
-                       {"notTried", row.not_tried}});
+                       {"notTried", row.not_tried},
+                       {"bringsNothing", analysis::brings_nothing(row, answer.peak_bytes)}});
   }
   const nlohmann::ordered_json json = {
       {"version", 1},

@@ -40,8 +40,11 @@ bool is_unclear(const ChangeAnswer& row) {
   return row.predicted.has_value() && direction_of(row.predicted->speed_up) == Direction::kUnclear;
 }
 
+/// Nothing to gain, however wide the interval is.
+bool is_about_one(const SpeedUp& speed_up) { return std::abs(speed_up.value - 1) < analysis::kLeastGain - 1; }
+
 std::string predicted_cell(const ChangeAnswer& row) {
-  if (!is_unclear(row)) {
+  if (!is_unclear(row) || is_about_one(row.predicted->speed_up)) {
     return row.predicted.has_value() ? speed_cell(row.predicted->speed_up) : "–";
   }
   return may_be_tried(row)
@@ -92,7 +95,7 @@ void applicable(Page& page, const WhatIf& answer, bool any_tried) {
   page.line("  " + page.bold(left("CHANGE", name_width) + left("PREDICTED SPEED-UP", kSpeedColumns) +
                              (any_tried ? left("TRIED", kSpeedColumns) : "") + "PEAK MEMORY"));
   for (const ChangeAnswer& row : answer.changes) {
-    if (!has_figures(row)) {
+    if (!has_figures(row) || brings_nothing(row, answer.peak_bytes)) {
       continue;
     }
     const std::string predicted = predicted_cell(row);
@@ -107,6 +110,15 @@ void applicable(Page& page, const WhatIf& answer, bool any_tried) {
     }
     page.prose("", note, 6);
   }
+}
+
+/// "1.01× (0.87–1.17) predicted, 0.99× (0.98–1.00) tried".
+std::string nothing_text(const ChangeAnswer& row) {
+  std::string text = row.predicted.has_value() ? speed_cell(row.predicted->speed_up) + " predicted" : "";
+  if (row.tried.has_value()) {
+    text += (text.empty() ? "" : ", ") + speed_cell(row.tried->speed_up) + " tried";
+  }
+  return text;
 }
 
 }  // namespace
@@ -130,6 +142,9 @@ std::string speed_up_text(const SpeedUp& speed_up) {
 std::string predicted_text(const ChangeAnswer& row) {
   if (!is_unclear(row)) {
     return row.predicted.has_value() ? speed_up_text(row.predicted->speed_up) : "";
+  }
+  if (is_about_one(row.predicted->speed_up)) {
+    return unclear_text("no change", row.predicted->speed_up);
   }
   return unclear_text(may_be_tried(row) ? "unclear: try it" : "unclear", row.predicted->speed_up);
 }
@@ -198,9 +213,9 @@ std::string certainty_text(const WhatIf& answer, const ChangeAnswer& row) {
   if (row.predicted->by_rule) {
     return "partly by rule, on the graph of the changed step";
   }
-  return row.predicted->measured_share < 0.9
-             ? share(1 - row.predicted->measured_share) + " of what changes was not measured"
-             : "";
+  return row.predicted->measured_share < 0.9 ? share(1 - row.predicted->measured_share) +
+                                                   " of the changed time is of operations that could not be timed alone"
+                                             : "";
 }
 
 std::string basis_text(const WhatIf& answer) {
@@ -231,8 +246,16 @@ std::string text_what_if(const WhatIf& answer, const TextOptions& options) {
     page.prose("", offer + kTryOption, 2);
     page.line();
   }
-  if (std::ranges::any_of(answer.changes, has_figures)) {
+  const auto pays = [&](const ChangeAnswer& row) {
+    return has_figures(row) && !brings_nothing(row, answer.peak_bytes);
+  };
+  if (std::ranges::any_of(answer.changes, pays)) {
     applicable(page, answer, any_tried);
+  }
+  for (const ChangeAnswer& row : answer.changes) {
+    if (has_figures(row) && brings_nothing(row, answer.peak_bytes)) {
+      page.prose("", joined(row.change) + " brings nothing: " + nothing_text(row), 2);
+    }
   }
   for (const ChangeAnswer& row : answer.changes) {
     if (row.reason.empty() && !has_figures(row)) {

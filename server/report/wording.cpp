@@ -1,6 +1,8 @@
 #include "report/wording.h"
 
 #include <algorithm>
+#include <cctype>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 
@@ -14,6 +16,14 @@ double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 std::string plural(double count, std::string_view noun) {
   return fmt::format("{} {}{}", report::count(count), noun, count == 1 ? "" : "s");
+}
+
+std::string sentence(std::string text) {
+  if (!text.empty()) {
+    text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+    text += '.';
+  }
+  return text;
 }
 
 std::string unbroken(std::string text) {
@@ -60,7 +70,7 @@ bool has_uncertain_batch(const analysis::Profile& profile) {
 }
 
 std::string throughput_text(const analysis::Profile& profile) {
-  const std::string about = has_uncertain_batch(profile) ? "≈\u00A0" : "";
+  const std::string about = has_uncertain_batch(profile) || analysis::is_uncertain(profile) ? "≈\u00A0" : "";
   return profile.samples_per_second ? about + figure(*profile.samples_per_second) + " samples/s" : "unknown";
 }
 
@@ -82,8 +92,16 @@ std::string batch_text(const analysis::Profile& profile) {
 
 std::string iteration_text(const analysis::Profile& profile) {
   const analysis::Measured& time = profile.iteration.ms;
-  const double interval = ratio(std::max(time.high - time.value, time.value - time.low), time.value);
-  return duration(time.value) + (interval > 0 ? " ± " + share(interval) : "");
+  constexpr double kNarrow = 0.01;  // three digits do not show the ends of a narrower interval
+  constexpr double kEven = 1.5;     // one half is at most so many times the other
+  const double above = ratio(time.high - time.value, time.value);
+  const double below = ratio(time.value - time.low, time.value);
+  const double larger = std::max(above, below);
+  if (larger >= kNarrow && larger > kEven * std::min(above, below)) {
+    return duration_interval(time);
+  }
+  const std::string about = analysis::has_too_few_iterations(profile) ? "≈\u00A0" : "";
+  return about + duration(time.value) + (larger > 0 ? " ± " + share(larger) : "");
 }
 
 std::optional<Limited> throughput_limit(const analysis::Profile& profile) {
@@ -106,6 +124,27 @@ std::string setting_text(const analysis::Profile& profile) {
   const std::string torch = printable(profile.environment.torch);  // an imported trace does not have it
   return fmt::format("batch {} · {}{}", batch_text(profile), device_label(profile.environment),
                      torch.empty() ? "" : " · torch " + torch);
+}
+
+std::string provenance_text(const analysis::Profile& profile) {
+  if (!profile.provenance) {
+    return {};
+  }
+  constexpr std::uint64_t kLatest = 253402300799;  // the last second of the year 9999
+  constexpr std::size_t kShownDigits = 7;
+  const analysis::Provenance& made = *profile.provenance;
+  const std::chrono::sys_seconds began{std::chrono::seconds(std::min(made.began_s, kLatest))};
+  const auto day = std::chrono::floor<std::chrono::days>(began);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss time(began - day);
+  std::string text =
+      fmt::format("{}-{:02}-{:02} {:02}:{:02} UTC", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
+                  static_cast<unsigned>(date.day()), time.hours().count(), time.minutes().count());
+  if (!made.commit.empty()) {
+    text += " · commit " + printable(made.commit.substr(0, kShownDigits));
+  }
+  text += " · Ridgeline " + printable(made.version);
+  return made.processor.empty() ? text : text + " · " + printable(made.processor);
 }
 
 std::string device_label(const analysis::Environment& environment) {

@@ -23,6 +23,9 @@ double ratio(double part, double whole);
 /// "1 call", "16 calls", "100k calls".
 std::string plural(double count, std::string_view noun);
 
+/// With a capital and a full stop; empty stays empty.
+std::string sentence(std::string text);
+
 /// Keeps a figure and its unit on one line.
 std::string unbroken(std::string text);
 
@@ -45,7 +48,8 @@ std::string batch_text(const analysis::Profile& profile);
 /// "45.2 ms (44.1 ms to 46.3 ms)": with the ends of the interval.
 std::string duration_interval(const analysis::Measured& ms);
 
-/// "898 ms ± 0.7 %": with the larger half of the interval.
+/// "898 ms ± 0.7 %", with the larger half of the interval; where the halves differ much, with its ends: "33.4 ms (32.8
+/// to 38.4 ms)".
 std::string iteration_text(const analysis::Profile& profile);
 
 /// A figure as a part of what it can be at most.
@@ -59,6 +63,10 @@ std::optional<Limited> memory_limit(const analysis::Profile& profile);
 
 /// "batch 16 · cpu (2 threads) · torch 2.13.0"
 std::string setting_text(const analysis::Profile& profile);
+
+/// "2026-11-29 10:24 UTC · commit 65a37da · Ridgeline 0.1.0 · Xeon": when, of what, with what and on which processor;
+/// empty of a trace.
+std::string provenance_text(const analysis::Profile& profile);
 
 /// "cpu (2 threads)", "cuda (NVIDIA H200)".
 std::string device_label(const analysis::Environment& environment);

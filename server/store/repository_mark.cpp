@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <string_view>
+#include <utility>
 
 #include "base/file.h"
 
@@ -24,6 +25,8 @@ constexpr std::string_view kDigits = "0123456789abcdef";
 constexpr std::size_t kMarkBytes = 16;
 constexpr std::size_t kMarkDigits = 2 * kMarkBytes;
 constexpr std::size_t kMostPathBytes = 4096;
+constexpr std::size_t kMostRefsBytes = std::size_t{1} << 20U;
+constexpr std::string_view kRef = "ref: ";
 
 /// All of a small regular file that is no link; nothing when it is anything else or longer than `most`.
 std::optional<std::string> read_small(const std::string& path, std::size_t most, bool ours_alone) {
@@ -65,6 +68,32 @@ std::string folder_of(const fs::path& dot_git) {
              : "";
 }
 
+/// Without its line end; nothing where the file is not small.
+std::optional<std::string> first_line(const fs::path& path) {
+  std::optional<std::string> text = read_small(path.string(), kMostPathBytes, false);
+  if (text.has_value()) {
+    text->resize(std::min(text->find_first_of("\r\n"), text->size()));
+  }
+  return text;
+}
+
+/// Of SHA-1 or SHA-256.
+bool is_commit(std::string_view text) {
+  return (text.size() == 40 || text.size() == 64) && text.find_first_not_of(kDigits) == std::string_view::npos;
+}
+
+/// "COMMIT refs/heads/main", one a line.
+std::optional<std::string> packed_commit(const fs::path& path, const std::string& name) {
+  const std::string text = "\n" + read_small(path.string(), kMostRefsBytes, false).value_or("") + "\n";
+  const std::size_t end = text.find(" " + name + "\n");
+  if (end == std::string::npos) {
+    return std::nullopt;
+  }
+  const std::size_t begin = text.rfind('\n', end) + 1;
+  std::string commit = text.substr(begin, end - begin);
+  return is_commit(commit) ? std::optional(std::move(commit)) : std::nullopt;
+}
+
 std::optional<std::string> new_digits() {
   std::array<unsigned char, kMarkBytes> random{};
   if (::getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size())) {
@@ -90,6 +119,27 @@ std::optional<Repository> find_repository(const std::string& folder) {
       return std::nullopt;
     }
   }
+}
+
+std::optional<std::string> head_commit(const Repository& repository) {
+  const fs::path folder = repository.folder;
+  std::optional<std::string> head = first_line(folder / "HEAD");
+  if (repository.folder.empty() || !head.has_value()) {
+    return std::nullopt;
+  }
+  if (!head->starts_with(kRef)) {
+    return is_commit(*head) ? head : std::nullopt;
+  }
+  const std::string name = head->substr(kRef.size());
+  if (name.starts_with('/') || name.find("..") != std::string::npos) {
+    return std::nullopt;
+  }
+  // The branches of a worktree are in the folder of the repository that it was made of.
+  const fs::path common = folder / first_line(folder / "commondir").value_or("");
+  if (const auto loose = first_line(common / name); loose.has_value() && is_commit(*loose)) {
+    return loose;
+  }
+  return packed_commit(common / "packed-refs", name);
 }
 
 std::string mark_file(const Repository& repository) { return repository.folder + "/ridgeline-consent"; }

@@ -1,4 +1,5 @@
-// A random mark inside a git repository's folder, which no other repository has.
+// What is known of a git repository by its files: the commit that is checked out, and a random mark of ours inside its
+// folder, which no other repository has.
 #pragma once
 
 #include <optional>
@@ -15,6 +16,10 @@ struct Repository {
 /// The nearest repository at or above the folder. Its contents are not trusted: the time that this takes and the bytes
 /// that it reads are bounded.
 std::optional<Repository> find_repository(const std::string& folder);
+
+/// The commit that the repository's work tree has checked out, in base 16, as its files say: git is not run. Nothing
+/// where there is none, or where they do not say.
+std::optional<std::string> head_commit(const Repository& repository);
 
 /// The path of the mark, whether or not it exists.
 std::string mark_file(const Repository& repository);

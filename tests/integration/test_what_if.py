@@ -233,7 +233,7 @@ def test_the_text_names_predicted_and_tried(entry: Path) -> None:
     assert "fused-optimizer: predicted" in done.stderr or "fused-optimizer: not predicted" in done.stderr
     assert "TRIED" in done.stdout
     assert "fused-optimizer" in done.stdout
-    assert "`fused=True` for the optimizer" in done.stdout
+    assert "Add `fused=True` to the optimizer" in done.stdout
     assert all(len(line) <= 100 for line in done.stdout.splitlines())
 
 

@@ -113,9 +113,9 @@ test('T3: weights or activations?', async (t) => {
 test('T4: at which batch size are weights and activations equal?', async (t) => {
   const one = await user(t);
   const answer = await one.look(
-    one.window.view.locator('.answers li', { hasText: 'weights and activations take equal memory' }),
+    one.window.view.locator('.answers li', { hasText: 'Activations take as much memory as weights' }),
   );
-  assert.ok(Number.parseInt(answer) > 64, answer); // at 64 there are more weights
+  assert.ok(Number(/from batch size (\d+) on/.exec(answer)?.[1]) > 64, answer); // at 64 there are more weights
   assert.deepEqual([one.clicks, one.scrolls], [0, 0]);
 });
 
@@ -135,6 +135,6 @@ test('T5: from which batch size on does more bring little?', async (t) => {
   const one = await user(t);
   // On a machine that is busy with other things the time may show no end of the growth; then the view says that.
   const answer = await one.look(one.window.view.locator('.answers li').first());
-  assert.match(answer, /\d+\s+gives 95 % of the maximum throughput[^]*samples\/s|The maximum throughput is unknown/);
+  assert.match(answer, /larger batch|is enough|too unreliable|The maximum throughput is unknown/);
   assert.deepEqual([one.clicks, one.scrolls], [0, 0]);
 });

@@ -57,7 +57,7 @@ for (const colorScheme of ['light', 'dark']) {
     // The point of each prediction is on the side of the dashed line that its figure says. What may be either has none.
     for (const row of await page.locator('tbody tr').all()) {
       const figure = await row.locator('td').nth(2).innerText();
-      if (figure.startsWith('unclear')) {
+      if (/^(unclear|no change)/.test(figure)) {
         assert.equal(await row.locator('.predicted circle').count(), 0);
         continue;
       }

@@ -77,7 +77,9 @@ export function batchSizes({ report, texts }: Data): HTMLElement | null {
     shown !== null && shown.measured === null && shown.batchSize > checked
       ? ` by prediction (not checked beyond a batch of ${checked})`
       : '';
-  const answer = shown === null ? '' : ` · the largest that fits: ${shown.batchSize}${bound}`;
+  const isKnown = report.answers.largestThatFits.obstacle === null;
+  const answer =
+    shown === null ? '' : ` · the largest that ${isKnown ? 'fits' : 'is known to fit'}: ${shown.batchSize}${bound}`;
   const charts = [
     curve({
       title: 'Throughput, samples/s',
@@ -108,15 +110,15 @@ export function batchSizes({ report, texts }: Data): HTMLElement | null {
         : null,
     }),
   ];
+  // One size makes no curve.
+  if (new Set(rates.map(({ batchSize }) => batchSize)).size === 1)
+    return texts.outlook.length === 0 ? null : section(definitions(texts.outlook));
   const caption = `Points: measured, with the 95 % interval of the median. Line: the model${sampled < end ? '; dashed beyond what was measured' : ''}${answer}.`;
-  return h(
-    'section',
-    { 'aria-label': 'Batch size' },
-    h('div.title', {}, h('h2', {}, 'Batch size')),
-    h('div.charts', {}, ...charts),
-    h('p.note', {}, caption),
-    definitions(texts.outlook),
-  );
+  return section(h('div.charts', {}, ...charts), h('p.note', {}, caption), definitions(texts.outlook));
+}
+
+function section(...parts: HTMLElement[]): HTMLElement {
+  return h('section', { 'aria-label': 'Batch size' }, h('div.title', {}, h('h2', {}, 'Batch size')), ...parts);
 }
 
 interface Curve {

@@ -5,6 +5,7 @@ import { type Data, type Node, part, type Whole, wholeOf } from './data';
 import { Table } from './table';
 
 const sum = <Row>(rows: Row[], value: (row: Row) => number) => rows.reduce((total, row) => total + value(row), 0);
+const negligible = 0.0005; // of the iteration or of the peak: it would be shown as 0.0 %
 const orNothing = (ms: number) => (ms > 0 ? duration(ms) : '–');
 
 function summaryOf<Row>(whole: Whole, time: (row: Row) => number, memory: (row: Row) => number) {
@@ -49,6 +50,11 @@ export function lineTable({ report, texts }: Data): HTMLElement | null {
     noun: ['line', 'lines'],
     rows,
     sortedBy: 'Self',
+    folded: {
+      holds: ({ timeMs, memoryBytes }) =>
+        part(timeMs.total, whole.ms) < negligible && part(memoryBytes.atPeak, whole.bytes) < negligible,
+      noun: ['line without time', 'lines without time'],
+    },
     columns: [
       {
         title: 'Line',

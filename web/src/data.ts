@@ -19,6 +19,8 @@ export interface Figure extends Item {
 export interface Texts {
   title: string;
   setting: string;
+  /** When, of what and with what; may be empty. */
+  provenance: string;
   figures: Figure[];
   phases: Item[];
   peak: Item[];

@@ -68,7 +68,7 @@ function settings(options: Chart, width: number): uPlot.Options {
     cursor: { drag: { x: false, y: false }, y: false, points: { show: false } },
     scales: { x: { time: false, range: [0, options.end] }, y: { range: [0, options.most] } },
     axes: [
-      { ...axis, size: 30, values: (_plot, values) => values.map(options.xAxis) },
+      { ...axis, size: 30, space: 70, values: (_plot, values) => values.map(options.xAxis) },
       { ...axis, size: 64, splits: split(options.base ?? 10), values: (_plot, values) => values.map(options.axis) },
     ],
     series: [{}, ...options.series()],

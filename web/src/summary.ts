@@ -1,10 +1,21 @@
 /** The head of the report: what was profiled, the key figures, and what a reader must know first. */
-import { h, place } from '../../editors/vscode/src/view/dom';
+import { h, marked, place } from '../../editors/vscode/src/view/dom';
 import { categories, type Data, type Item, part } from './data';
 import { themeSwitch } from './theme';
 
 export function heading({ texts }: Data): HTMLElement {
-  return h('header', {}, h('div', {}, h('h1', {}, texts.title), h('p.setting', {}, texts.setting)), themeSwitch());
+  return h(
+    'header',
+    {},
+    h(
+      'div',
+      {},
+      h('h1', {}, texts.title),
+      h('p.setting', {}, texts.setting),
+      texts.provenance === '' ? null : h('p.setting', {}, texts.provenance),
+    ),
+    themeSwitch(),
+  );
 }
 
 export function warnings({ texts }: Data): HTMLElement | null {
@@ -19,9 +30,9 @@ export function warnings({ texts }: Data): HTMLElement | null {
   );
 }
 
-/** Labels with their texts. */
+/** Labels with their texts, in which code stands between backticks. */
 export function definitions(items: Item[], kind = 'dl.notes'): HTMLElement {
-  return h(kind, {}, ...items.flatMap(({ label, text }) => [h('dt', {}, label), h('dd', {}, text)]));
+  return h(kind, {}, ...items.flatMap(({ label, text }) => [h('dt', {}, label), h('dd', {}, ...marked(text))]));
 }
 
 export function keyFigures({ report, texts }: Data): HTMLElement {

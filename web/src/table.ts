@@ -18,6 +18,8 @@ interface Options<Row> {
   columns: Column<Row>[];
   rows: Row[];
   sortedBy: string; // the title of a column
+  /** Rows that are hidden until they are asked for or searched, and what they are called. */
+  folded?: { holds: (row: Row) => boolean; noun: [one: string, many: string] };
   /** What is searched; in lower case. */
   searched: (row: Row) => string;
   /** Of the rows that are shown. */
@@ -36,6 +38,7 @@ export class Table<Row> {
   private shown: Row[];
   private sorted: { column: Column<Row>; isReversed: boolean };
   private isPrinting = false;
+  private isUnfolded = false;
   private window: [number, number] = [-1, -1];
   private readonly texts = new Map<Row, string>();
 
@@ -65,7 +68,7 @@ export class Table<Row> {
       'aria-label': `Filter ${options.noun[1]}`,
     }) as HTMLInputElement;
     filter.addEventListener('input', () => this.filter(filter.value));
-    this.element = h('div.table', {}, h('div.tools', {}, filter, this.count), this.scroller);
+    this.element = h('div.table', {}, h('div.tools', {}, filter, this.count, this.unfold(filter)), this.scroller);
     new ResizeObserver(() => this.redraw()).observe(this.scroller);
     addEventListener('beforeprint', () => this.print(true));
     addEventListener('afterprint', () => this.print(false));
@@ -75,10 +78,28 @@ export class Table<Row> {
   private filter(text: string): void {
     const wanted = text.trim().toLowerCase();
     const { rows, noun, summary } = this.options;
-    this.shown = wanted === '' ? [...rows] : rows.filter((row) => this.searched(row).includes(wanted));
-    const number = wanted === '' ? `${rows.length}` : `${this.shown.length} of ${rows.length}`;
+    const isFolded = (row: Row) => !this.isUnfolded && this.options.folded?.holds(row) === true;
+    this.shown = rows.filter((row) => (wanted === '' ? !isFolded(row) : this.searched(row).includes(wanted)));
+    const number = this.shown.length === rows.length ? `${rows.length}` : `${this.shown.length} of ${rows.length}`;
     this.count.textContent = `${number} ${rows.length === 1 ? noun[0] : noun[1]} · ${summary(this.shown)}`;
     this.sort();
+  }
+
+  /** A button for the folded rows; null without any. */
+  private unfold(filter: HTMLInputElement): HTMLElement | null {
+    const { rows, folded } = this.options;
+    const count = folded === undefined ? 0 : rows.filter(folded.holds).length;
+    if (folded === undefined || count === 0 || count === rows.length) {
+      this.isUnfolded = true;
+      return null;
+    }
+    const name = `${count} ${count === 1 ? folded.noun[0] : folded.noun[1]}`;
+    const toggle = button('button.unfold', `Show ${name}`, () => {
+      this.isUnfolded = !this.isUnfolded;
+      toggle.textContent = `${this.isUnfolded ? 'Hide' : 'Show'} ${name}`;
+      this.filter(filter.value);
+    });
+    return toggle;
   }
 
   private searched(row: Row): string {

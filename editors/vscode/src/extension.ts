@@ -144,7 +144,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     ),
     command('importTrace', (trace) => reports.import(trace instanceof vscode.Uri ? trace : undefined)),
     command('toggleProfileOnSave', () => toggle('profileOnSave', 'Profile on save is')),
-    command('toggleInlayHints', () => toggle('inlayHints.enabled', 'Hints at the ends of the lines are')),
+    command('toggleInlayHints', toggleInlayHints),
   );
   await own.start();
 }
@@ -173,6 +173,13 @@ async function compareDevices(profiles: Profiles): Promise<void> {
   if (samples === undefined) return;
   const datasetSize = samples.trim() === '' ? {} : { datasetSize: Number(samples) };
   await vscode.commands.executeCommand('ridgeline.compareDevices', entry.toString(), devices, datasetSize);
+}
+
+async function toggleInlayHints(): Promise<void> {
+  const settings = vscode.workspace.getConfiguration('ridgeline');
+  const shown = settings.get<string>('inlayHints.show', 'hot') === 'none' ? 'hot' : 'none';
+  await settings.update('inlayHints.show', shown, vscode.ConfigurationTarget.Global);
+  vscode.window.setStatusBarMessage(`Hints at the ends of the lines are ${shown === 'none' ? 'off' : 'on'}.`, 4000);
 }
 
 async function toggle(setting: string, what: string): Promise<void> {

@@ -21,25 +21,23 @@ export type Palette = keyof typeof palettes;
 export interface Bars {
   time: number;
   memory: number;
-  /** The time is that of what the line calls: the line itself takes little. */
+  /** The time is that of what the line calls, too. */
   isCalled: boolean;
 }
-
-/** From this share of the step on, a line that takes little time itself is marked by what it calls. */
-const calledShare = 0.05;
 
 export function barsOf({
   share,
   totalShare,
   peakShare,
+  shows,
 }: {
   share: number | null;
   totalShare: number | null;
   peakShare: number | null;
+  shows: 'self' | 'total' | 'nothing';
 }): Bars {
-  const own = level(share);
-  const isCalled = own === 0 && (totalShare ?? 0) >= calledShare;
-  return { time: isCalled ? level(totalShare) : own, memory: level(peakShare), isCalled };
+  const time = { self: level(share), total: level(totalShare), nothing: 0 }[shows];
+  return { time, memory: level(peakShare), isCalled: shows === 'total' };
 }
 
 export interface Shape {

@@ -6,6 +6,9 @@ import { type Bars, barsOf, type Palette, picture } from './glyphs';
 import type { Profiles } from './profiles';
 import type { LineCost, LineCosts } from './protocol';
 
+/** Hints of hot lines in what can be seen, as the daemon has them. */
+const mostHot = 12;
+
 export class Markers implements vscode.Disposable {
   private readonly types = new Map<string, vscode.TextEditorDecorationType>();
   private readonly busy = new Map<vscode.TextEditor, { repaint: boolean }>();
@@ -47,17 +50,19 @@ export class Markers implements vscode.Disposable {
   /** Inlay hints as the daemon's, for the node being explored. */
   async hints(document: vscode.TextDocument, range: vscode.Range): Promise<vscode.InlayHint[]> {
     const settings = vscode.workspace.getConfiguration('ridgeline.inlayHints', document);
-    const costs = settings.get('enabled', true) ? await this.costs(document) : null;
-    const threshold = settings.get('threshold', 0.01);
+    const shown = settings.get<string>('show', 'hot');
+    const costs = shown === 'none' ? null : await this.costs(document);
+    const threshold = shown === 'all' ? 0 : settings.get('threshold', 0.02);
+    const part = (cost: LineCost) => Math.max(cost.share ?? 0, cost.peakShare ?? 0);
     return (costs?.lines ?? [])
       .filter((cost) => cost.line < document.lineCount && cost.line >= range.start.line && cost.line <= range.end.line)
-      .filter((cost) => Math.max(cost.share ?? 0, cost.peakShare ?? 0) >= threshold)
+      .filter((cost) => cost.label !== '' && part(cost) >= threshold)
+      .sort((a, b) => part(b) - part(a))
+      .slice(0, shown === 'all' ? undefined : mostHot)
       .map((cost) => {
         const hint = new vscode.InlayHint(
           document.lineAt(cost.line).range.end,
-          label(cost, settings.get('format', 'both'), about(this.profiles.summary)) +
-            ` (in ${this.profiles.breakdown?.name})` +
-            (costs?.stale ? ' (stale)' : ''),
+          `${cost.label} in ${this.profiles.breakdown?.name}${costs?.stale ? ' (stale)' : ''}`,
         );
         hint.paddingLeft = true;
         return hint;
@@ -130,16 +135,6 @@ export class Markers implements vscode.Disposable {
     this.types.clear();
     this.paintAll();
   }
-}
-
-/** "36 % of the step, 151 ms · 0.40 GiB", as the daemon formats it for the whole step. `mark`: before the time. */
-function label(cost: LineCost, format: string, mark: string): string {
-  const time =
-    format !== 'memory' && (cost.share ?? 0) >= 0.0005
-      ? [`${share(cost.share)} of the step, ${timed(cost.timeMs, mark)}`]
-      : [];
-  const memory = format !== 'time' && cost.peakBytes > 0 ? [bytes(cost.peakBytes)] : [];
-  return [...time, ...memory].join(' · ');
 }
 
 /** Names come from the user's code: they are text, not Markdown. */

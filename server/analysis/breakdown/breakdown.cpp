@@ -173,7 +173,7 @@ class BreakdownBuilder {
     if (parent == 0 && (key.phase == Phase::kOptimizer || key.phase == Phase::kData)) {
       parent = group(key.phase, frame.self_line, ns);
     }
-    return leaf(parent, key.operation == 0 ? "Python" : operation_name(input_.recording.string(key.operation)),
+    return leaf(parent, key.operation == 0 ? kPythonNode : operation_name(input_.recording.string(key.operation)),
                 frame.self_line);
   }
 

@@ -39,7 +39,10 @@ class LineCostsBuilder {
     }
     // Total: every line on the stacks that answer for the time, once.
     ++stamp_;
-    const auto add = [&](LineCost& line) { line.total_ms += ms; };
+    const auto add = [&](LineCost& line) {
+      line.total_ms += ms;
+      line.total_by_phase[static_cast<std::size_t>(key.phase)] += ms;
+    };
     add_total(key.owner, add);
     if (key.raw != key.owner) {
       add_total(key.raw, add);

@@ -1,9 +1,12 @@
 #include "analysis/breakdown/totals.h"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <tuple>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace ridgeline::analysis {
 
@@ -32,6 +35,58 @@ std::vector<Total> ordered(Totals totals) {
   std::ranges::stable_sort(list, std::ranges::greater(),
                            [](const Total& total) { return std::tuple(total.ms, total.peak_bytes); });
   return list;
+}
+
+double taken(const Node& of, Resource resource) {
+  return resource == Resource::kTime ? of.ms : static_cast<double>(of.peak_bytes);
+}
+
+/// "0", "11": of a Sequential or a ModuleList.
+bool is_numbered(const Node& node) {
+  return !node.type.empty() && !node.name.empty() && std::isdigit(static_cast<unsigned char>(node.name.front())) != 0;
+}
+
+/// Nodes that are alike.
+struct Alike {
+  std::string name;  ///< of all; the class of numbered modules
+  std::vector<const Node*> nodes;
+
+  std::string label() const {
+    return nodes.size() > 1 && is_numbered(*nodes.front()) ? fmt::format("{} × {}", nodes.size(), name)
+                                                           : nodes.front()->name;
+  }
+};
+
+/// The children of `nodes` that are alike and take most together; none where no child takes anything.
+Alike costliest_children(const std::vector<const Node*>& nodes, Resource resource) {
+  std::vector<Alike> all;
+  for (const Node* node : nodes) {
+    for (const Node& child : node->children) {
+      const std::string& name = is_numbered(child) ? child.type : child.name;
+      const auto found = std::ranges::find_if(all, [&](const Alike& alike) {
+        return alike.name == name && is_numbered(*alike.nodes.front()) == is_numbered(child);
+      });
+      (found == all.end() ? all.emplace_back(Alike{name, {}}) : *found).nodes.push_back(&child);
+    }
+  }
+  const auto sum = [&](const Alike& alike) {
+    double total = 0;
+    for (const Node* node : alike.nodes) {
+      total += taken(*node, resource);
+    }
+    return total;
+  };
+  const auto most = std::ranges::max_element(all, {}, sum);
+  return most == all.end() || sum(*most) <= 0 ? Alike{} : std::move(*most);
+}
+
+/// The costliest, of those inside of `outer` where there are any.
+const Node& representative(const std::vector<const Node*>& nodes, const Node& outer, Resource resource) {
+  const auto rank = [&](const Node* node) {
+    const bool is_inside = std::ranges::any_of(outer.children, [&](const Node& child) { return &child == node; });
+    return std::pair(is_inside, taken(*node, resource));
+  };
+  return **std::ranges::max_element(nodes, {}, rank);
 }
 
 }  // namespace
@@ -80,18 +135,12 @@ std::vector<Total> module_type_totals(const Node& root) {
   return ordered(std::move(totals));
 }
 
-std::vector<const Node*> costliest_path(const Node& node, Resource resource) {
-  const auto taken = [&](const Node& of) {
-    return resource == Resource::kTime ? of.ms : static_cast<double>(of.peak_bytes);
-  };
-  std::vector<const Node*> path;
-  for (const Node* at = &node; !at->children.empty();) {
-    const auto most = std::ranges::max_element(at->children, {}, taken);
-    if (taken(*most) <= 0) {
-      break;
+std::vector<CostliestStep> costliest_path(const Node& node, Resource resource) {
+  std::vector<CostliestStep> path;
+  for (Alike at{"", {&node}}; !at.nodes.empty(); at = costliest_children(at.nodes, resource)) {
+    if (at.nodes.front() != &node) {
+      path.push_back({at.label(), &representative(at.nodes, path.empty() ? node : *path.back().node, resource)});
     }
-    at = &*most;
-    path.push_back(at);
   }
   return path;
 }

@@ -27,8 +27,15 @@ std::vector<Total> module_type_totals(const Node& root);
 
 enum class Resource : std::uint8_t { kTime, kMemory };
 
-/// From `node` down, always into the child that takes most, until one has no children; without `node`. Empty where no
+/// One of a path: nodes that are alike, and together take most.
+struct CostliestStep {
+  std::string label;           ///< "4 × Block" of the numbered modules of a class, else the name
+  const Node* node = nullptr;  ///< that stands for them: inside of the one of the step before, where one is
+};
+
+/// From `node` down, always into the children that take most together, until they have no children; without `node`.
+/// Alike are the numbered modules of a class, and what has the same name inside of nodes that are alike. Empty where no
 /// child takes anything.
-std::vector<const Node*> costliest_path(const Node& node, Resource resource);
+std::vector<CostliestStep> costliest_path(const Node& node, Resource resource);
 
 }  // namespace ridgeline::analysis

@@ -74,8 +74,7 @@ Observation throughput_grows(const Profile& profile) {
   if (!grown) {
     return unknown("the throughputs differ by less than their noise, or both intervals are too wide");
   }
-  return decided(*grown, {throughput_of(ends->first), throughput_of(ends->second)},
-                 *grown ? "" : "a smaller batch trains as fast and needs less memory");
+  return decided(*grown, {throughput_of(ends->first), throughput_of(ends->second)});
 }
 
 Observation is_not_saturated(const Profile& profile) {
@@ -83,10 +82,14 @@ Observation is_not_saturated(const Profile& profile) {
   if (!ends || !profile.max_samples_per_second) {
     return unknown("the time model gives no greatest throughput");
   }
-  const double share = per_second(ends->second.batch_size, ends->second.ms.value) / *profile.max_samples_per_second;
-  return decided(share < kSaturated,
-                 {throughput_of(ends->second), {"of the model's greatest throughput", share, Unit::kShare}},
-                 share < kSaturated ? "a larger batch still trains faster, as far as memory allows" : "");
+  const TimeSample& largest = ends->second;
+  const auto share = [&](double ms) { return per_second(largest.batch_size, ms) / *profile.max_samples_per_second; };
+  if (share(largest.ms.high) < kSaturated && share(largest.ms.low) >= kSaturated) {
+    return unknown("the interval of the throughput at that size does not decide it");
+  }
+  return decided(
+      share(largest.ms.value) < kSaturated,
+      {throughput_of(largest), {"of the model's greatest throughput", share(largest.ms.value), Unit::kShare}});
 }
 
 /// Part of the iteration in which the device, or on a CPU the operations, are at work; nothing where it is not known.
@@ -106,7 +109,7 @@ const char* why_unknown(const Profile& profile) {
                                         : "nothing was timed";
 }
 
-const char* to_keep_busy(const Profile& profile) {
+const char* to_keep_busy(const Profile& profile, BatchVerdict larger) {
   switch (idle_cause(profile).value_or(IdleCause::kHost)) {
     case IdleCause::kData:
       return "the device waits for data: more workers in the loader, or loading ahead of the step";
@@ -115,17 +118,19 @@ const char* to_keep_busy(const Profile& profile) {
     case IdleCause::kHost:
       break;
   }
-  return "a larger batch or fewer, larger operations (torch.compile, fused optimizers)";
+  return larger == BatchVerdict::kEnough
+             ? "fewer, larger operations (torch.compile, fused optimizers)"
+             : "a larger batch or fewer, larger operations (torch.compile, fused optimizers)";
 }
 
-Observation keeps_busy(const Profile& profile) {
+Observation keeps_busy(const Profile& profile, BatchVerdict larger) {
   const auto busy = busy_share(profile);
   if (!busy) {
     return unknown(why_unknown(profile));
   }
   const bool is_busy = *busy >= kBusy;
   Observation made = decided(is_busy, {{profile.device ? "device busy" : "in operations", *busy, Unit::kShare}},
-                             is_busy ? "" : to_keep_busy(profile));
+                             is_busy ? "" : to_keep_busy(profile, larger));
   made.negation = profile.device ? "The device is idle for part of the step" : "Part of the step is outside operations";
   return made;
 }
@@ -297,17 +302,19 @@ Observation activations_dominate(const Profile& profile) {
       holds ? "activation checkpointing or smaller types save most" : "");
 }
 
-Observation filling_memory_brings_little(const Outlook& outlook) {
+Observation filling_memory_brings_little(const Outlook& outlook, Verdict is_not_saturated) {
   const auto& enough = outlook.enough.batch;
   const auto& fits = outlook.fits.batch;
   if (!enough || !fits || enough->batch_size < 1) {
     return unknown("not both batch sizes are known");
   }
   const bool holds = enough->batch_size * 2 <= fits->batch_size;
+  if (holds && is_not_saturated == Verdict::kHolds) {
+    return unknown("the throughput that was measured at the largest batch size contradicts the models");
+  }
   return decided(holds,
                  {{"95 % of the greatest throughput at batch", static_cast<double>(enough->batch_size), Unit::kSamples},
-                  {"largest that fits", static_cast<double>(fits->batch_size), Unit::kSamples}},
-                 holds ? "by the models, a batch beyond the first costs memory that a deeper model could use" : "");
+                  {"largest that fits", static_cast<double>(fits->batch_size), Unit::kSamples}});
 }
 
 constexpr std::array<const char*, 12> kStatements = {
@@ -327,18 +334,19 @@ constexpr std::array<const char*, 12> kStatements = {
 }  // namespace
 
 std::vector<Observation> observe(const Profile& profile, const Outlook& outlook) {
+  const Observation not_saturated = is_not_saturated(profile);
   std::vector<Observation> all = {
       throughput_grows(profile),
-      is_not_saturated(profile),
+      not_saturated,
       not_applicable("it compares frameworks"),
-      keeps_busy(profile),
+      keeps_busy(profile, outlook.conclusion.verdict),
       recurrent_layers_idle(profile),
       arithmetic_grows(profile),
       recurrent_layers_use_little(profile),
       long_lines_use_little(profile),
       not_applicable("it compares devices; see `ridgeline devices --on`"),
       activations_dominate(profile),
-      filling_memory_brings_little(outlook),
+      filling_memory_brings_little(outlook, not_saturated.verdict),
       not_applicable("one process has no network; see `ridgeline job show` for ranks"),
   };
   for (std::size_t i = 0; i < all.size(); ++i) {

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "analysis/memory/allocator_model.h"
 #include "analysis/memory/peak_model.h"
 #include "analysis/memory/step_replay.h"
+#include "analysis/prediction/batch_conclusion.h"
 
 namespace ridgeline::analysis {
 
@@ -134,6 +136,35 @@ void stay_near(const Predictor& predictor, Answer& answer) {
   }
 }
 
+/// Nothing fits at or above a size that ran out of memory, whatever the models say: then the largest that ran is known
+/// to.
+void stay_below_failed(const Predictor& predictor, double wanted, Answer& answer) {
+  if (!answer.batch.has_value() || !ran_out_of_memory(predictor, answer.batch->batch_size)) {
+    return;
+  }
+  answer.batch.reset();
+  answer.obstacle = Obstacle::kMemoryUnknown;
+  for (const MeasuredRate& ran : measured_rates(predictor)) {
+    BatchPrediction batch = predict_batch(predictor, ran.batch_size);
+    if (batch.measured.has_value() && static_cast<double>(batch.measured->peak_bytes) <= wanted) {
+      answer.batch = std::move(batch);
+      answer.obstacle = Obstacle::kRanOut;
+    }
+  }
+}
+
+/// The smallest batch size that ran out of memory; null where none did.
+const Skipped* smallest_failed(const Predictor& predictor) {
+  const Skipped* smallest = nullptr;
+  for (const Skipped& skipped : predictor.skipped) {
+    if (skipped.kind == protocol::FailureKind::kOutOfMemory &&
+        (smallest == nullptr || skipped.batch_size < smallest->batch_size)) {
+      smallest = &skipped;
+    }
+  }
+  return smallest;
+}
+
 void answer_memory(const Predictor& predictor, double wanted, Answer& answer) {
   if (predictor.allocator != nullptr) {
     answer_device_memory(predictor, wanted, answer);
@@ -227,6 +258,7 @@ Answer answer(const Predictor& predictor, const Question& question) {
     case Quantity::kMemory:
       answer_memory(predictor, question.value, answer);
       stay_near(predictor, answer);
+      stay_below_failed(predictor, question.value, answer);
       break;
     case Quantity::kThroughputShare:
       answer_throughput_share(predictor, question.value, answer);
@@ -240,6 +272,10 @@ Answer answer(const Predictor& predictor, const Question& question) {
       add_reserved(predictor, **batch);
     }
   }
+  if (answer.obstacle == Obstacle::kRanOut) {
+    answer.failed.push_back(*smallest_failed(predictor));
+    return answer;
+  }
   std::ranges::copy_if(predictor.skipped, std::back_inserter(answer.failed), [&](const Skipped& skipped) {
     return answer.batch.has_value() && skipped.batch_size <= answer.batch->batch_size &&
            skipped.kind == protocol::FailureKind::kOutOfMemory;
@@ -251,8 +287,12 @@ std::vector<int> batch_size_ladder(const Predictor& predictor) {
   constexpr int kSteps = 64;  // to twice a batch size
   const auto capacity = static_cast<double>(predictor.capacity_bytes);
   const Answer fits = capacity > 0 ? answer(predictor, {Quantity::kMemory, capacity}) : Answer{};
-  const bool bounded = fits.batch.has_value() && fits.obstacle == Obstacle::kNone;
-  const int known = bounded ? fits.batch->batch_size : sampled_range(predictor).high;
+  const Skipped* failed = smallest_failed(predictor);
+  const bool fits_is_known = fits.batch.has_value() && fits.obstacle == Obstacle::kNone;
+  const bool bounded = fits_is_known || failed != nullptr;
+  const int known = fits_is_known       ? fits.batch->batch_size
+                    : failed != nullptr ? failed->batch_size
+                                        : sampled_range(predictor).high;
   const int most =
       static_cast<int>(std::min<std::int64_t>(kMaxBatchSize, std::int64_t{known} * (bounded ? 2 : kFarthest)));
   std::vector<int> ladder;
@@ -270,21 +310,22 @@ std::vector<int> batch_size_ladder(const Predictor& predictor) {
   return ladder;
 }
 
-Outlook outlook_of(const Predictor& predictor, int batch_size) {
+Outlook outlook_of(const Predictor& predictor, const Profile& profile) {
   Outlook outlook;
   outlook.refitted = predictor.refitted;
   const auto capacity = static_cast<double>(predictor.capacity_bytes);
   if (capacity > 0) {
     outlook.fits = answer(predictor, {Quantity::kMemory, capacity});
   }
-  outlook.now = answer(predictor, {Quantity::kBatchSize, static_cast<double>(batch_size)});
+  outlook.now = answer(predictor, {Quantity::kBatchSize, static_cast<double>(profile.batch_size)});
   outlook.enough = answer(predictor, {Quantity::kThroughputShare, kEnoughThroughput});
   outlook.balanced = answer(predictor, {Quantity::kBalance, 1});
-  outlook.twice =
-      answer(predictor, {Quantity::kBatchSize, static_cast<double>(std::min(batch_size, kMaxBatchSize / 2)) * 2});
+  outlook.twice = answer(
+      predictor, {Quantity::kBatchSize, static_cast<double>(std::min(profile.batch_size, kMaxBatchSize / 2)) * 2});
+  outlook.conclusion = conclude(profile, outlook);
   return outlook;
 }
 
-Outlook outlook_of(const Profile& profile) { return outlook_of(make_predictor(profile), profile.batch_size); }
+Outlook outlook_of(const Profile& profile) { return outlook_of(make_predictor(profile), profile); }
 
 }  // namespace ridgeline::analysis

@@ -20,8 +20,8 @@ Answer answer(const Predictor& predictor, const Question& question);
 /// measured is among them.
 std::vector<int> batch_size_ladder(const Predictor& predictor);
 
-/// Without a capacity `fits` has neither a batch size nor an obstacle.
-Outlook outlook_of(const Predictor& predictor, int batch_size);
+/// Of the profile's batch size. Without a capacity `fits` has neither a batch size nor an obstacle.
+Outlook outlook_of(const Predictor& predictor, const Profile& profile);
 
 /// The same of a profile whose models are fitted. On a device it replays the step some ten times: compute it once.
 Outlook outlook_of(const Profile& profile);

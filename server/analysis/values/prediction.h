@@ -3,6 +3,7 @@
 // Definitions: docs/dev/measurement/batch-sizes.md. Times are milliseconds, memory is bytes.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -87,7 +88,8 @@ enum class Obstacle : std::uint8_t {
   kTimeUnknown,      ///< the time model cannot be believed there: see predict_batch()
   kMemoryUnknown,    ///< likewise
   kNoBalance,        ///< no batch size has enough activations
-  kTooFar            ///< the answer holds, and larger ones are more than kFarthest times the largest sampled size
+  kTooFar,           ///< the answer holds, and larger ones are more than kFarthest times the largest sampled size
+  kRanOut            ///< the answer ran; by the models more would fit, but that, `failed`, ran out of memory
 };
 
 struct Answer {
@@ -99,7 +101,8 @@ struct Answer {
   std::uint64_t capacity_bytes = 0;              ///< 0: unknown
   std::vector<int> sampled;                      ///< batch sizes, ascending
   std::optional<int> memory_checked_up_to;       ///< the largest batch size whose memory was measured
-  std::vector<Skipped> failed;  ///< batch sizes, up to the answer's, that ran out of memory in the profile
+  /// Batch sizes, up to the answer's, that ran out of memory in the profile; with kRanOut the smallest that did.
+  std::vector<Skipped> failed;
 };
 
 /// Whether the answer's batch size is larger than any whose memory was measured: what is said of it is a bound until it
@@ -107,6 +110,14 @@ struct Answer {
 inline bool is_beyond_checked_memory(const Answer& answer) {
   return answer.batch && answer.memory_checked_up_to && answer.batch->batch_size > *answer.memory_checked_up_to &&
          !answer.batch->measured;
+}
+
+/// Times the largest batch size that ran: a size beyond is an answer, but nothing to recommend.
+inline constexpr int kNear = 8;
+
+inline bool is_near(const Answer& answer, int batch_size) {
+  const int sampled = answer.sampled.empty() ? 0 : answer.sampled.back();
+  return batch_size <= std::int64_t{kNear} * std::max(sampled, answer.memory_checked_up_to.value_or(0));
 }
 
 /// Part of the greatest throughput that is taken as enough: beyond it a larger batch buys little.
@@ -122,13 +133,34 @@ struct RefinedBatch {
   int operations_measured = 0;  ///< of those, timed for this answer; the others were known
 };
 
+/// Whether another batch size pays.
+enum class BatchVerdict : std::uint8_t {
+  kUnknown,  ///< no model says
+  kUnsure,   ///< the timing is unreliable: see is_timing_unreliable()
+  kUnclear,  ///< by its interval, a larger batch may train faster or not
+  kLarger,   ///< a larger batch trains faster
+  kEnough    ///< a larger batch brings little
+};
+
+/// The one conclusion that each report, label and button draws. See prediction/batch_conclusion.h.
+struct BatchConclusion {
+  BatchVerdict verdict = BatchVerdict::kUnknown;
+  /// With kLarger the size to use, with kEnough one of at most half the size that trains as fast. Absent where there is
+  /// none, or none that fits and is near enough to what ran: nothing else is recommended.
+  std::optional<BatchPrediction> better;
+  /// A larger size that was looked at, and how many times the throughput it gives; absent where none is predicted.
+  std::optional<BatchPrediction> larger;
+  std::optional<Estimate> gain;
+};
+
 /// Answers to the first questions of a reader.
 struct Outlook {
-  Answer now;             ///< the profile's own batch size
-  Answer fits;            ///< the largest batch size that fits into the device
-  Answer enough;          ///< the smallest with kEnoughThroughput of the greatest throughput
-  Answer balanced;        ///< the smallest with as many bytes of activations as of weights
-  Answer twice;           ///< twice the profile's
+  Answer now;       ///< the profile's own batch size
+  Answer fits;      ///< the largest batch size that fits into the device
+  Answer enough;    ///< the smallest with kEnoughThroughput of the greatest throughput
+  Answer balanced;  ///< the smallest with as many bytes of activations as of weights
+  Answer twice;     ///< twice the profile's
+  BatchConclusion conclusion;
   bool refitted = false;  ///< from a time model that is not the profile's: see Predictor::refitted
 };
 

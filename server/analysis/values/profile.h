@@ -159,6 +159,7 @@ struct LineCost {
   double self_ms = 0;
   double total_ms = 0;
   ByPhase self_by_phase{};              ///< sums to self_ms
+  ByPhase total_by_phase{};             ///< sums to total_ms; zero in reports of earlier versions
   std::vector<Piece> self_model{};      ///< of self_ms against batch size; empty without a time model
   std::uint64_t weights_bytes = 0;      ///< parameters and buffers that the line created
   std::uint64_t gradients_bytes = 0;    ///< gradients of those, at the peak
@@ -259,6 +260,9 @@ struct Kernel {
   Location location;   ///< the user line with most of it; without a file: none has any
   double line_ms = 0;  ///< of that line, of `ms`
 };
+
+/// A node of the breakdown: what a line of a module takes while no operation runs.
+inline constexpr const char* kPythonNode = "Python";
 
 /// A name in OtherCost and in the breakdown: work on the device for which no call is known.
 inline constexpr const char* kUnaskedDeviceWork = "device work that no known call asked for";
@@ -463,6 +467,14 @@ struct StepSchedule {
   std::vector<CriticalModule> modules;  ///< likewise
 };
 
+/// When, with what and of what a profile was made.
+struct Provenance {
+  std::uint64_t began_s = 0;  ///< seconds since 1970
+  std::string version;        ///< Ridgeline's
+  std::string commit;         ///< that the project's git work tree had checked out, in base 16; empty: unknown
+  std::string processor;      ///< its name
+};
+
 struct Profile {
   std::string id;            ///< under which it is kept; empty: it is not
   std::string entry_path;    ///< absolute, real
@@ -470,6 +482,7 @@ struct Profile {
   int batch_size = 0;
   bool batch_size_known = true;  ///< false: of an imported trace without one; batch_size is 1
   Environment environment;
+  std::optional<Provenance> provenance{};  ///< absent of a trace, and in reports of earlier versions
   IterationTime iteration;
   std::optional<protocol::StepEnergy> energy{};   ///< absent: no counter could be read, or it is a script or a trace
   std::optional<double> co2_g_per_kwh{};          ///< that the user gave
@@ -540,6 +553,12 @@ inline bool has_too_few_iterations(const Profile& profile) {
 /// Whether the iteration time is shown as uncertain ("≈"): its 95 % interval is more than 10 % wide, or is not known.
 inline bool is_uncertain(const Profile& profile) {
   return relative_width(profile.iteration.ms) > 0.1 || has_too_few_iterations(profile);
+}
+
+/// Whether nothing is advised because of times: their 95 % interval is more than a quarter wide, or others used the
+/// machine.
+inline bool is_timing_unreliable(const Profile& profile) {
+  return relative_width(profile.iteration.ms) > 0.25 || profile.environment.others_used.has_value();
 }
 
 }  // namespace ridgeline::analysis

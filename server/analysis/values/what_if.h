@@ -57,6 +57,9 @@ struct TriedChange {
   std::optional<double> seed_drift{};
 };
 
+/// A speed-up, as far as it is known, of which less than this is no gain.
+inline constexpr double kLeastGain = 1.03;
+
 struct ChangeAnswer {
   std::vector<std::string> change;  ///< as it was asked for: `NAME` or `NAME:ARGUMENT`, made together in order
   std::string title;                ///< what it is
@@ -70,6 +73,21 @@ struct ChangeAnswer {
   bool can_be_tried = false;                  ///< the runner can make it
   bool can_be_written = false;                ///< as an edit of the entry file; only editors are told
 };
+
+/// Whether all that is known of the change says that it does not pay: as tried, else as predicted, it is no faster, and
+/// it takes no less memory than `peak_bytes`.
+inline bool brings_nothing(const ChangeAnswer& row, std::uint64_t peak_bytes) {
+  constexpr double kLessMemory = 0.95;
+  const SpeedUp* speed_up = row.tried ? &row.tried->speed_up : row.predicted ? &row.predicted->speed_up : nullptr;
+  if (speed_up == nullptr || speed_up->value >= kLeastGain || direction_of(*speed_up) == Direction::kFaster) {
+    return false;
+  }
+  const auto predicted = row.predicted ? row.predicted->peak_bytes : row.peak_bytes;
+  const double peak = row.tried ? static_cast<double>(row.tried->changed_peak_bytes)
+                                : static_cast<double>(predicted.value_or(peak_bytes));
+  const double before = static_cast<double>(row.tried ? row.tried->unchanged_peak_bytes : peak_bytes);
+  return peak >= kLessMemory * before;
+}
 
 /// A change that may make a batch size fit into memory.
 struct FittingChange {

@@ -1,7 +1,9 @@
 #include "app/profiling/profile_run.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -17,6 +19,7 @@
 #include "protocol/recording.h"
 #include "report/units.h"
 #include "step/changes/step_schedule.h"
+#include "store/repository_mark.h"
 #include "worker/machine.h"
 #include "worker/versions.h"
 
@@ -143,6 +146,9 @@ void take_settings(PlannedRun& plan) {
   } else {
     plan.settings_problem = settings.error().message();
   }
+  if (const auto repository = store::find_repository(plan.spec.project_root)) {
+    plan.commit = store::head_commit(*repository).value_or("");
+  }
 }
 
 PlannedRun plan_run(const ProfileRequest& request, const Target& target) {
@@ -208,6 +214,9 @@ base::Result<ProfileRun, RunFailure> analyse_run(worker::Finished finished, cons
   }
   add_warnings(input, output, plan);
   analysis::Profile profile = analysis::build_profile(input);
+  const auto began = std::chrono::duration_cast<std::chrono::seconds>(plan.began.system.time_since_epoch());
+  profile.provenance = {static_cast<std::uint64_t>(std::max<std::int64_t>(0, began.count())), RIDGELINE_VERSION,
+                        plan.commit, worker::processor_name()};
   const std::optional<step::Graph> graph = step::add_schedule(profile, input);
   if (output.listed.has_value()) {
     add_work(profile, graph, *output.listed, plan.processor, plan.programs);

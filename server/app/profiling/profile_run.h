@@ -33,6 +33,7 @@ struct PlannedRun {
   std::string processor_problem;                ///< why what it measured cannot be read; mostly empty
   std::vector<KeptProgram> programs{};          ///< generated for operations, and timed on this processor
   std::string programs_problem{};               ///< why these cannot be read; mostly empty
+  std::string commit;                           ///< that the project has checked out; empty: unknown
   store::Moment began;                          ///< when the plan was made: before anything of the user's was read
 };
 
@@ -55,7 +56,7 @@ std::uint64_t memory_for_user_code();
 /// Gives the plan what `ridgeline machine measure` and `ridgeline kernel --of` measured of this processor, or why that
 /// cannot be read. Reads the cache folder.
 void add_processor(PlannedRun& plan, const std::string& cache);
-/// Takes the settings of the project of plan.spec.
+/// Takes the settings of the project of plan.spec, and its commit.
 void take_settings(PlannedRun& plan);
 
 PlannedRun plan_run(const ProfileRequest& request, const Target& target);

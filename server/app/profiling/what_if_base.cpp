@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -11,6 +13,7 @@
 
 #include "analysis/attribution/compiled_regions.h"
 #include "analysis/time/models.h"
+#include "operations/device/operation_work.h"
 #include "step/changes/calibration.h"
 #include "step/changes/change_table.h"
 #include "step/changes/predict_change.h"
@@ -133,6 +136,30 @@ base::Result<analysis::PredictedChange> predict(const step::ChangeBasis& basis, 
   const bool keeps_parameters = std::ranges::all_of(
       parts.runner, [](const std::string& one) { return step::find_change(one)->keeps_parameters; });
   return step::predict_on_graph(step::after_runner(*graph, *step, keeps_parameters), parts.graph, user);
+}
+
+/// The type that most arithmetic of matrices in a step has; empty where there is none.
+std::string matrix_type_of(const protocol::CapturedStep& step) {
+  std::map<std::string, double> flops_by_type;
+  for (const protocol::CapturedOperation& operation : step.operations) {
+    const auto work =
+        operation.key < 0 ? std::nullopt : operations::work_of(step.keys.at(static_cast<std::size_t>(operation.key)));
+    if (work && work->kind == operations::OperationKind::kMatrix) {
+      flops_by_type[work->dtype] += work->flops;
+    }
+  }
+  const auto most = std::ranges::max_element(flops_by_type, {}, [](const auto& one) { return one.second; });
+  return most == flops_by_type.end() ? "" : most->first;
+}
+
+/// Why a request has nothing to change: mixed precision of a step that computes in that type; mostly empty.
+std::string done_already(const protocol::ChangeRequest& request, const std::string& matrix_type) {
+  for (const auto& [change, type] : {std::pair("bf16-autocast", "bfloat16"), std::pair("fp16-autocast", "float16")}) {
+    if (matrix_type == type && std::ranges::find(request, change) != request.end()) {
+      return fmt::format("the step computes in {} already", type);
+    }
+  }
+  return {};
 }
 
 /// What makes the times of a trial uncertain.
@@ -386,11 +413,16 @@ analysis::WhatIf answer_what_if(const WhatIfBase& base, const std::vector<protoc
   };
   const auto basis = basis_of(base, find(captured, 0), times, known);
   const auto graph = basis_on_graph(base);
+  const protocol::Captured* unchanged = find(captured, 0);
+  const std::string matrix_type =
+      unchanged != nullptr && unchanged->step.has_value() ? matrix_type_of(*unchanged->step) : "";
   for (std::size_t i = 0; i < changes.size(); ++i) {
     analysis::ChangeAnswer row = row_of(changes[i]);
     const protocol::Captured* changed = find(captured, i + 1);
     const bool by_rule = !step::parts_of(changes[i]).graph.empty();
-    if (changed == nullptr || !basis || (by_rule && !graph)) {
+    if (std::string done = done_already(changes[i], matrix_type); !done.empty()) {
+      row.reason = std::move(done);
+    } else if (changed == nullptr || !basis || (by_rule && !graph)) {
       row.reason = !basis ? basis.error().message() : !graph ? graph.error().message() : "its operations are not known";
     } else if (!changed->reason.empty()) {
       row.reason = changed->reason;
@@ -436,8 +468,8 @@ void judge_predictions(analysis::WhatIf& answer) {
     predicted.speed_up = step::calibrated(predicted.speed_up, parts.runner, predicted.measured_share);
     const auto [value, low, high] = predicted.speed_up;
     if (predicted.measured_share < kLeastMeasured) {
-      row.not_predicted =
-          fmt::format("{:.0f} % of what changes was not measured", 100 * (1 - predicted.measured_share));
+      row.not_predicted = fmt::format("{:.0f} % of the changed time is of operations that could not be timed alone",
+                                      100 * (1 - predicted.measured_share));
     } else if (high > kWidestInterval * low) {
       row.not_predicted = fmt::format("what was recorded and timed varies too much: {:.2f}× to {:.2f}×", low, high);
     } else {

@@ -106,12 +106,12 @@ def figures(terminal: Terminal) -> dict[str, Any]:
 
 
 def heavier(terminal: Terminal) -> str:
-    return max("weights", "activations", key=figures(terminal)["byCategory"].__getitem__)
+    return max("Weights", "Activations", key=lambda name: figures(terminal)["byCategory"][name.lower()])
 
 
 def equal_memory(terminal: Terminal) -> str:
     answer = figures(terminal)["answers"]["activationsEqualWeights"]
-    return f"equal at batch size {answer['batchSize']}"
+    return f"from batch size {answer['batchSize']}"
 
 
 def enough_throughput(terminal: Terminal) -> str:
@@ -135,10 +135,15 @@ TASKS: dict[str, tuple[str, list[str], str, Callable[[Terminal], str]]] = {
     "T3: weights or activations": (
         "bars",
         [],
-        "(weights|activations) take more memory than (?:weights|activations)",
+        "(Weights|Activations) take more memory than (?:weights|activations)",
         heavier,
     ),
-    "T4: at which batch size they are equal": ("bars", [], r"memory than \w+; (equal at batch size \d+)", equal_memory),
+    "T4: at which batch size they are equal": (
+        "bars",
+        [],
+        r"as much memory as weights (from batch size \d+) on",
+        equal_memory,
+    ),
     "T5: from which batch size on a larger one brings little": (
         "bars",
         [],

@@ -37,9 +37,9 @@ def test_a_change_is_asked_about_and_tried(editor: Editor) -> None:
     shown = list_of(editor)
     predicted = r"(no change|unclear: try it|[\d.]+× \w+) \([\d.]+ to [\d.]+\)"
     # On a busy machine too little may have been timed; then the row says so.
-    unknown = r"– (?:.(?!torch\.compile))*?(was not measured|varies too much)"
+    unknown = r"– (?:.(?!torch\.compile))*?(could not be timed alone|varies too much)"
     assert re.search(f" fused optimizer ({predicted}|{unknown})", " ".join(shown.split())), shown
-    assert "takes `fused=True` for the optimizer" in list_of(editor)
+    assert "Add `fused=True` to the optimizer" in list_of(editor)
     assert "TRIED" not in list_of(editor)
     go_to(editor, "fused optimizer")
     editor.neovim.feedkeys("t")

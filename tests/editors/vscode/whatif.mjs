@@ -39,7 +39,7 @@ test('a change is asked about, tried and applied, and the next profile makes the
     assert.match(await fused.innerText(), /not measured|varies too much/);
   }
   assert.match(await figure(fused, 'peak').innerText(), /^[\d.]+ [KMG]iB \(.+\)$/);
-  await fused.getByText('Takes fused=True for the optimizer').waitFor();
+  await fused.getByText('Add fused=True to the optimizer').waitFor();
   assert.equal(await figure(fused, 'tried').count(), 0);
   // The model has no convolutions: the reason why that change is left out is folded.
   const others = section(window).locator('details');

@@ -32,7 +32,7 @@ TEST(Settings, HaveDefaults) {
     EXPECT_EQ(settings.time_budget_seconds, 10);
     EXPECT_TRUE(settings.profile_on_save);
     EXPECT_TRUE(settings.tries_batch_sizes());
-    EXPECT_TRUE(settings.inlay_hints);
+    EXPECT_EQ(settings.inlay_hints, ShownHints::kHot);
     EXPECT_THAT(settings.advice, ::testing::Each(true));
   }
 }
@@ -54,7 +54,7 @@ TEST(Settings, AreRead) {
     "python": "/venv/bin/python", "projectRoot": "/project", "device": "cpu", "batchSizes": [8, 16], "timeBudget": 2.5,
     "timeLimit": 60, "profileOnSave": false, "saveTimeBudget": 0.5, "saveTimeLimit": 20,
     "run": {"arguments": ["--epochs", "1"], "folder": "/data"},
-    "inlayHints": {"enabled": false, "threshold": 0.05, "format": "memory"}, "advice": {"hot-line": false}})"));
+    "inlayHints": {"show": "none", "threshold": 0.05, "format": "memory"}, "advice": {"hot-line": false}})"));
   EXPECT_EQ(settings.python, "/venv/bin/python");
   EXPECT_EQ(settings.project_root, "/project");
   EXPECT_EQ(settings.device, "cpu");
@@ -68,7 +68,7 @@ TEST(Settings, AreRead) {
   EXPECT_EQ(settings.save_time_limit_seconds, 20);
   EXPECT_THAT(settings.run_arguments, ElementsAre("--epochs", "1"));
   EXPECT_EQ(settings.run_folder, "/data");
-  EXPECT_FALSE(settings.inlay_hints);
+  EXPECT_EQ(settings.inlay_hints, ShownHints::kNone);
   EXPECT_EQ(settings.inlay_hint_threshold, 0.05);
   EXPECT_EQ(settings.inlay_hint_format, report::LabelFormat::kMemory);
   EXPECT_FALSE(settings.advice[static_cast<std::size_t>(analysis::AdviceKind::kHotLine)]);
@@ -95,7 +95,7 @@ TEST(Settings, NameWhatIsWrongAndKeepTheDefault) {
                            R"({"timeBudget": 1e300})", R"({"memoryLimit": "much"})", R"({"memoryLimit": -1})",
                            R"({"memoryLimit": "-8GiB"})", R"({"memoryLimit": "8 parsecs"})", R"({"profileOnSave": 1})",
                            R"({"inlayHints": {"threshold": 2}})", R"({"inlayHints": {"format": "all"}})",
-                           R"({"advice": {"hot-line": "no"}})"}) {
+                           R"({"inlayHints": {"show": true}})", R"({"advice": {"hot-line": "no"}})"}) {
     std::vector<std::string> problems;
     const Settings settings = read(Json::parse(text), &problems);
     ASSERT_EQ(problems.size(), 1U) << text;

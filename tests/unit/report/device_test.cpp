@@ -45,6 +45,7 @@ std::shared_ptr<const analysis::AllocatorModel> allocator_of(const analysis::Pro
 analysis::Profile device_profile() {
   analysis::Profile profile = testing::resnet_profile();
   profile.id = "0123456789abcdef";
+  profile.skipped.clear();
   analysis::DeviceTime device;
   for (analysis::LineCost& line : profile.lines) {
     line.device.ms = line.self_ms / 2;

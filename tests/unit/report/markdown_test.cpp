@@ -50,7 +50,7 @@ TEST(Markdown, IsAsExpected) {
   cost.activations_bytes = line.activations_bytes;
   cost.peak_bytes = line.peak_bytes;
   const analysis::Node& model = profile.breakdown.children.front();
-  cost.parent = &model;
+  cost.parents = {&model};
   cost.inside = {{&child(model, "conv1"), "file:///p/net.py#L7"}, {&child(model, "bn1")}};
   cost.below = {{"net.py:42", "file:///p/net.py#L42", "x = self.conv1(x | y)", 12.3}, {"a b.py:7", "no uri", "y", 1}};
   const analysis::Outlook outlook = analysis::outlook_of(profile);
@@ -77,10 +77,57 @@ TEST(Labels, AreShort) {
   const analysis::Profile profile = testing::resnet_profile();
   const analysis::LineCost& line = profile.lines.front();
   EXPECT_THAT(line_label(line, profile, LabelFormat::kTime), Not(HasSubstr("iB")));
-  EXPECT_EQ(line_label(line, profile, LabelFormat::kTime), "30 % of the step, 272 ms");
-  EXPECT_THAT(line_label(line, profile, LabelFormat::kBoth), HasSubstr("30 % of the step, 272 ms · "));
+  EXPECT_EQ(line_label(line, profile, LabelFormat::kTime), "30 % · 272 ms");
+  EXPECT_THAT(line_label(line, profile, LabelFormat::kBoth), HasSubstr("30 % · 272 ms · "));
   EXPECT_THAT(throughput_label(profile), HasSubstr("% of the maximum"));
   EXPECT_THAT(memory_label(profile), HasSubstr(" of "));
+}
+
+/// A step of 100 ms: 40 forward, 50 backward, 10 of the optimizer.
+TEST(Labels, ShowTheTotalOfALineThatLeadsToMuch) {
+  analysis::Profile profile;
+  profile.iteration.ms = {100, 99, 101};
+  profile.iteration.iterations = 20;
+  profile.iteration.by_phase = {40, 50, 0, 10, 0, 0};
+  const auto label = [&](double self, const analysis::ByPhase& total) {
+    analysis::LineCost line;
+    line.self_ms = self;
+    line.total_by_phase = total;
+    for (const double ms : total) {
+      line.total_ms += ms;
+    }
+    return line_label(line, profile, LabelFormat::kTime);
+  };
+  EXPECT_EQ(label(1.4, {39, 45, 0, 0, 0, 0}), "forward 39 % · backward 45 %");
+  EXPECT_EQ(label(0.1, {0, 50, 0, 0, 0, 0}), "backward of all lines 50 %");
+  EXPECT_EQ(label(1, {8, 0, 0, 0, 0, 0}), "total 8.0 % · 8.00 ms");
+  EXPECT_EQ(label(5, {8, 0, 0, 0, 0, 0}), "5.0 % · 5.00 ms") << "not twice its own";
+  EXPECT_EQ(label(1, {4, 0, 0, 0, 0, 0}), "1.0 % · 1.00 ms") << "less than 5 %";
+  EXPECT_EQ(label(0, {40, 50, 0, 10, 0, 0}), "") << "main()";
+  EXPECT_EQ(label(0, {40, 45, 0, 0, 0, 0}), "forward 40 % · backward 45 %");
+}
+
+/// A line of four blocks, and the blocks themselves.
+TEST(Markdown, SpeaksOfEqualBlocksTogether) {
+  analysis::Profile profile;
+  profile.iteration.ms = {100, 99, 101};
+  std::vector<analysis::Node> blocks(4);
+  Cost cost;
+  cost.self_ms = cost.total_ms = 12;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    blocks[i].name = std::to_string(i);
+    blocks[i].type = "Block";
+    blocks[i].ms = 6 - 0.1 * static_cast<double>(i);
+    cost.parents.push_back(&blocks[i]);
+  }
+  EXPECT_THAT(cost_markdown(profile, cost).markup(), HasSubstr("51 % of 4 × `Block`"));
+  cost.parents.resize(1);
+  EXPECT_THAT(cost_markdown(profile, cost).markup(), Not(HasSubstr(" of `0 (Block)`"))) << "it runs elsewhere, too";
+  cost.parents.clear();
+  for (const analysis::Node& block : blocks) {
+    cost.inside.push_back({&block, ""});
+  }
+  EXPECT_THAT(cost_markdown(profile, cost).markup(), HasSubstr("`4 × Block`, 5.85 ms each"));
 }
 
 TEST(Labels, ShowUncertainty) {

@@ -81,7 +81,7 @@ TEST(TextPrediction, StatesNoIntervalThatSaysNothing) {
 }
 
 TEST(TextPrediction, NamesWhatRanOutOfMemory) {
-  EXPECT_THAT(text(testing::resnet_profile(), Quantity::kBatchSize, 64), HasSubstr("batch 64, in the profile: "));
+  EXPECT_THAT(text(testing::resnet_profile(), Quantity::kBatchSize, 512), HasSubstr("batch 512, in the profile: "));
   EXPECT_THAT(text(testing::resnet_profile(), Quantity::kBatchSize, 63), Not(HasSubstr("in the profile: ")));
 }
 
@@ -146,6 +146,17 @@ TEST(JsonPrediction, WritesNullForWhatIsUnknown) {
   EXPECT_EQ(there["answer"]["measured"]["peakBytes"], 5000);
 }
 
+TEST(PredictionText, SaysWhereActivationsTakeAsMuchAsWeights) {
+  analysis::Answer balance;
+  EXPECT_EQ(balance_text(balance), "");
+  balance.obstacle = analysis::Obstacle::kNoBalance;
+  EXPECT_EQ(balance_text(balance), "at no batch size do activations take as much memory as weights");
+  balance.batch.emplace().batch_size = 34;
+  EXPECT_EQ(balance_text(balance), "activations take as much memory as weights from batch size 34 on");
+  balance.batch->batch_size = 1;
+  EXPECT_THAT(balance_text(balance), HasSubstr("at batch size 1 already"));
+}
+
 TEST(PredictionText, SaysWhatFitsWhereTheLargestThatDoesIsUnknown) {
   analysis::Answer answer;
   answer.batch.emplace().batch_size = 64;
@@ -161,6 +172,10 @@ TEST(PredictionText, SaysWhatFitsWhereTheLargestThatDoesIsUnknown) {
   EXPECT_EQ(largest_unknown_text(answer), "64 fits; larger ones are too far from what was measured.");
   answer.obstacle = analysis::Obstacle::kMemoryUnknown;
   EXPECT_EQ(largest_unknown_text(answer), "64 fits; of larger ones the memory is unknown.");
+  answer.obstacle = analysis::Obstacle::kRanOut;
+  answer.failed = {{96, protocol::FailureKind::kOutOfMemory, ""}};
+  EXPECT_EQ(largest_unknown_text(answer), "64 fits; 96 ran out of memory.");
+  answer.obstacle = analysis::Obstacle::kMemoryUnknown;
   answer.batch.reset();
   EXPECT_EQ(largest_unknown_text(answer), "The largest batch size that fits is unknown.");
   answer.obstacle = analysis::Obstacle::kTooLittleMemory;

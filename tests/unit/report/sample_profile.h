@@ -288,7 +288,7 @@ inline analysis::Profile resnet_profile() {
   profile.memory_over_time = memory_over_time(profile.by_category);
   add_models(profile);
   profile.skipped = {
-      {64, protocol::FailureKind::kOutOfMemory, "the process would need more than the limit of 8.00 GiB"}};
+      {512, protocol::FailureKind::kOutOfMemory, "the process would need more than the limit of 8.00 GiB"}};
   profile.warnings = {
       "The machine was busy while the iteration was timed: 1.7 of its 2 cores were used by others. "
       "Profile again when it is idle for a narrower interval."};

@@ -233,20 +233,18 @@ TEST(TextReport, JoinsModulesThatOnlyWrapOne) {
 
 TEST(TextReport, AnswersOnlyWhatTheModelsAllow) {
   Profile profile = testing::resnet_profile();
-  EXPECT_THAT(report(profile),
-              HasSubstr("batch 8      would give ≈ 1.10× the throughput and needs ≈ 1.16 GiB (extrapolated)."));
+  EXPECT_THAT(report(profile), HasSubstr("batch size   a larger batch "));
   profile.capacity_bytes = std::uint64_t{1} << 30;
-  EXPECT_THAT(report(profile), HasSubstr("would need ≈ 1.16 GiB; this device has 1.00 GiB (extrapolated).\n"));
   EXPECT_THAT(report(profile), HasSubstr("fits         a batch of 6 is the largest that fits into 1.00 GiB.\n"));
 
   const std::vector<void (*)(Profile&)> unusable = {
-      [](Profile& p) { p.time_model.reset(); }, [](Profile& p) { p.time_model->r2 = 0.5; },
-      [](Profile& p) { p.time_samples.resize(1), analysis::fit_models(p); },
-      [](Profile& p) { p.skipped[0].batch_size = 8; }};
+      [](Profile& p) { p.time_model->r2 = 0.5; },
+      [](Profile& p) { p.time_samples.resize(1), analysis::fit_models(p); }};
   for (const auto change : unusable) {
     Profile changed = profile;
+    changed.checks.clear();
     change(changed);
-    EXPECT_THAT(report(changed), Not(HasSubstr("batch 8      ")));
+    EXPECT_THAT(report(changed), Not(HasSubstr("  batch size  ")));
   }
 }
 
@@ -289,9 +287,45 @@ TEST(TextReport, HasNoPartForAnyBatchWhereTheTimeGrowsFasterThanTheBatch) {
   EXPECT_THAT(report(profile), Not(HasSubstr("for any batch")));
 }
 
+/// The observations, the models and the advice once contradicted each other.
+TEST(TextReport, DrawsOneConclusionAboutTheBatchSize) {
+  for (const double times : {1.0, 1.05, 1.5}) {
+    Profile profile = testing::resnet_profile();
+    profile.skipped.clear();
+    profile.time_samples.back().ms = {times * profile.time_samples.back().ms.value,
+                                      times * profile.time_samples.back().ms.low,
+                                      times * profile.time_samples.back().ms.high};
+    analysis::fit_models(profile);
+    const std::string text = report(profile);
+    const auto count = [&](std::string_view part) {
+      std::size_t found = 0;
+      for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+        ++found;
+      }
+      return found;
+    };
+    EXPECT_LE(count("larger batch") + count("is enough"), 1U) << text;
+    EXPECT_THAT(text, Not(HasSubstr("still trains faster")));
+  }
+}
+
+TEST(TextReport, WritesAnIntervalThatIsNotEven) {
+  Profile profile = testing::resnet_profile();
+  profile.iteration.ms = {100, 98, 102};
+  EXPECT_THAT(report(profile), HasSubstr("100 ms ± 2.0 %"));
+  profile.iteration.ms = {100, 98.2, 115};
+  EXPECT_THAT(report(profile), HasSubstr("100 ms (98.2 ms to 115 ms)"));
+}
+
+TEST(TextReport, SaysWhenAndOfWhatTheProfileIs) {
+  Profile profile = testing::resnet_profile();
+  EXPECT_THAT(report(profile), Not(HasSubstr("UTC")));
+  profile.provenance = {1'795'949'100, "1.2.3", "65a37da9c0ffee", "EPYC"};
+  EXPECT_THAT(report(profile), HasSubstr("\n2026-11-29 10:45 UTC · commit 65a37da · Ridgeline 1.2.3 · EPYC\n"));
+}
+
 TEST(TextReport, SaysWhatTwiceTheBatchGave) {
   Profile profile = testing::resnet_profile();
-  EXPECT_THAT(report(profile), Not(HasSubstr("gave")));
   profile.skipped.clear();
   profile.capacity_bytes = 0;
   const analysis::TimeSample* now = analysis::sample_of(profile, profile.batch_size);
@@ -302,7 +336,8 @@ TEST(TextReport, SaysWhatTwiceTheBatchGave) {
   check.peak_bytes = 3ULL << 30U;
   check.tried = true;
   profile.checks = {check};
-  EXPECT_THAT(report(profile), HasSubstr("gave 1.25× the throughput and took"));
+  EXPECT_THAT(report(profile), HasSubstr("8 gave 1.25× the throughput"));
+  EXPECT_THAT(report(profile), HasSubstr("took 3.00 GiB"));
 }
 
 TEST(TextReport, SaysHowTheTimeWasTaken) {

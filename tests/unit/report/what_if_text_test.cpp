@@ -43,12 +43,26 @@ TEST(PredictedText, NamesAGainOrALossOnlyWhereTheSignIsCertain) {
   EXPECT_EQ(predicted_text(predicted({1.2, 1.1, 1.3})), "1.20× faster (1.10 to 1.30)");
   EXPECT_EQ(predicted_text(predicted({0.8, 0.7, 0.99})), "1.25× slower (1.01 to 1.43)");
   EXPECT_EQ(predicted_text(predicted({1.2, 0.9, 1.5})), "unclear: try it (0.90 to 1.50)");
-  EXPECT_EQ(predicted_text(predicted({0.99, 0.9, 1.006})), "unclear: try it (0.90 to 1.01)");
+  EXPECT_EQ(predicted_text(predicted({0.99, 0.9, 1.006})), "no change (0.90 to 1.01)") << "nothing to gain";
   EXPECT_EQ(predicted_text(predicted({1, 0.998, 1.004})), "no change (1.00 to 1.00)");
   EXPECT_EQ(predicted_text(predicted({1.03, 0.998, 1.06})), "1.03× faster (1.00 to 1.06)") << "within rounding";
   analysis::ChangeAnswer by_rule = predicted({1.2, 0.9, 1.5});
   by_rule.can_be_tried = false;
   EXPECT_EQ(predicted_text(by_rule), "unclear (0.90 to 1.50)");
+}
+
+TEST(WhatIfText, ListsApartWhatBringsNothing) {
+  analysis::WhatIf answer;
+  answer.peak_bytes = 100 << 20U;
+  answer.changes = {predicted({1.3, 1.2, 1.4}), predicted({1.01, 0.87, 1.17}), predicted({0.8, 0.7, 0.9})};
+  answer.changes[1].change = {"foreach-optimizer"};
+  answer.changes[2].change = {"checkpoint"};
+  answer.changes[2].predicted->peak_bytes = 50 << 20U;  // what it is for
+  const std::string text = text_what_if(answer);
+  EXPECT_THAT(text, HasSubstr("foreach-optimizer brings nothing: 1.01× (0.87–1.17) predicted\n"));
+  EXPECT_THAT(text, Not(HasSubstr("checkpoint brings nothing")));
+  EXPECT_THAT(html_what_if(answer), HasSubstr("<h2>Bring nothing</h2>"));
+  EXPECT_THAT(json_what_if(answer), HasSubstr("\"bringsNothing\": true"));
 }
 
 TEST(TriedText, SaysWhereThereIsNoClearChange) {

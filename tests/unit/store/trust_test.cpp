@@ -236,6 +236,30 @@ TEST_F(Trust, FollowsNoFileThatNamesNoRepository) {
   EXPECT_EQ(find_repository(project_)->folder, "");
 }
 
+TEST_F(Trust, ReadsTheCommitThatARepositoryHasCheckedOut) {
+  const fs::path git = project_ / ".git";
+  const std::string first(40, 'a');
+  const std::string second(40, 'b');
+  const auto write = [&](const std::string& name, const std::string& text) {
+    fs::create_directories((git / name).parent_path());
+    std::ofstream(git / name) << text;
+  };
+  const auto commit = [&] { return head_commit(*find_repository(project_)).value_or("none"); };
+  fs::remove_all(git);
+  write("HEAD", first + "\n");
+  EXPECT_EQ(commit(), first) << "no branch";
+  write("HEAD", "ref: refs/heads/main\n");
+  EXPECT_EQ(commit(), "none") << "no commit yet";
+  write("packed-refs", "# pack-refs with: peeled\n" + first + " refs/heads/mainly\n" + second + " refs/heads/main\n");
+  EXPECT_EQ(commit(), second);
+  write("refs/heads/main", first + "\n");
+  EXPECT_EQ(commit(), first);
+  for (const char* head : {"ref: ../HEAD\n", "ref: /etc/passwd\n", "", "ref: ", "not a commit\n"}) {
+    write("HEAD", head);
+    EXPECT_EQ(commit(), "none") << head;
+  }
+}
+
 TEST_F(Trust, IsGivenToNobodyByADamagedFile) {
   for (const char* text : {"", "{", "[]", R"({"trusted": 3})", R"({"trusted": [{"entry": 3}, null]})",
                            R"({"trusted": [{"entry": "a", "projectRoot": "b", "device": 1, "inode": 2}]})",

@@ -98,25 +98,14 @@ local function answer_row(question, batch, unknown)
   return { ("  %s %d%s"):format(question, batch.batchSize, batch.extrapolated and " (extrapolated)" or "") }
 end
 
---- Which of weights and activations take more memory, and at which batch size they take as much.
-local function comparison_row(batch, equal)
-  local categories = batch.byCategory
-  if not categories then
-    return answer_row(
-      "weights and activations take equal memory at batch size",
-      equal,
-      "no batch size is known at which weights and activations take equal memory"
-    )
-  end
-  local difference = categories.weights - categories.activations
-  local compared = difference > 0 and "weights take more memory than activations"
-    or difference < 0 and "activations take more memory than weights"
-    or "weights and activations take equal memory"
-  return answer_row(
-    compared .. "; equal at batch size",
-    equal,
-    compared .. "; no batch size is known at which they are equal"
-  )
+--- Which of weights and activations take more memory, and from which batch size on it is activations.
+local function comparison_row(batch, balance)
+  local categories = batch.byCategory or {}
+  local difference = (categories.weights or 0) - (categories.activations or 0)
+  local compared = difference > 0 and "Weights take more memory than activations. "
+    or difference < 0 and "Activations take more memory than weights. "
+    or ""
+  return { "  " .. compared .. text.printable(balance) }
 end
 
 local KEYS = { "j/k choose a bar", "h/l one step", "H/L a tenth", "u undo", "q close" }
@@ -178,6 +167,7 @@ local function render()
     { batch.fits == false and not batch.failed and ", does not fit" or "", "DiagnosticError" },
   })
   add(category_row(batch), width == WIDTH and LABEL)
+  add({ "  " .. text.printable(answers.conclusion) })
   add(
     answer_row(
       "95 % of the maximum throughput from batch size",
@@ -185,7 +175,7 @@ local function render()
       "no batch size is known to give 95 % of the maximum throughput"
     )
   )
-  add(comparison_row(batch, answers.activationsEqualWeights))
+  add(comparison_row(batch, answers.balance))
   local largest =
     answer_row("the largest batch size that fits is", answers.largestThatFits, text.printable(answers.fits))
   if answers.largestThatFits and answers.fits ~= "" then

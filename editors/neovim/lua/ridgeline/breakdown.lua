@@ -105,7 +105,7 @@ local function render()
   add({ { text.row(path_of(shown.node), "›"), "RidgelineTitle" }, { note, "RidgelineStale" } })
   local summary = session.summary(view.code) or { uncertainty = "" }
   rows[#rows + 1] = row_of(shown, columns, summary)
-  local costliest = vim.tbl_map(name_of, costliest_path())
+  local costliest = vim.tbl_map(function(step) return text.printable(step.label) end, costliest_path())
   if #costliest > 0 then
     add({ ("costliest by %s: "):format(view.by == "timeMs" and "time" or "memory"), text.row(costliest, "›") })
   end

@@ -201,7 +201,7 @@ function M.refresh(buffer)
     if buffers[buffer] == state then signs.clear(buffer) end
     if not summary or not (options.signs or options.figures) then return done() end
     M.request(buffer, "ridgeline/lineCosts", { textDocument = document, profileId = summary.profileId }, function(costs)
-      if buffers[buffer] == state then signs.show(buffer, costs, summary) end
+      if buffers[buffer] == state then signs.show(buffer, costs) end
       done()
     end, done)
   end, done)

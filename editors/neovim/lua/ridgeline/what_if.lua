@@ -55,10 +55,10 @@ local function row_of(change, columns)
   }
 end
 
---- What follows a row: what it takes, and what is known besides its figures.
+--- What follows a row: what to write for it, and what is known besides its figures.
 local function remarks_of(change, columns)
   local remarks = {}
-  if change.takes ~= "" then remarks[1] = "takes " .. change.takes end
+  if change.takes ~= "" then remarks[1] = change.takes end
   if columns.peak == 0 and change.peakText ~= "" then remarks[#remarks + 1] = "peak " .. change.peakText end
   for _, remark in ipairs({ change.lossText, change.certaintyText }) do
     if remark ~= "" then remarks[#remarks + 1] = remark end
@@ -111,29 +111,38 @@ local function render()
     end
     add({ { text.printable(table.concat(known, " · ")), "RidgelineTime" } })
   end
-  local changes, others = view.first or view.answer and view.answer.changes or {}, {}
+  local changes, useless, others = view.first or view.answer and view.answer.changes or {}, {}, {}
   local has_tried = vim.iter(changes):any(function(change) return change.triedText ~= "" end)
   local columns = columns_of(width, has_tried)
   local is_first = true
+  local function add_change(change)
+    if is_first then
+      local titles = "  "
+        .. text.fit("CHANGE", columns.name)
+        .. text.fit("PREDICTED SPEED-UP", columns.speed)
+        .. (has_tried and text.fit("TRIED SPEED-UP", SPEED) or "")
+        .. (columns.peak > 0 and "PEAK MEMORY" or "")
+      rows[#rows + 1] = { { titles, "RidgelineDim" } }
+      is_first = false
+    end
+    rows[#rows + 1] = row_of(change, columns)
+    view.rows[#rows] = change
+    if under and not at and vim.deep_equal(under.change, change.change) then at = #rows end
+    local remarks = remarks_of(change, columns)
+    if #remarks > 0 then add({ "    ", { table.concat(remarks, "; "), "RidgelineDim" } }, change, 4) end
+  end
   for _, change in ipairs(changes) do
     if not change.applies then
       others[#others + 1] = change
+    elseif change.bringsNothing then
+      useless[#useless + 1] = change
     else
-      if is_first then
-        local titles = "  "
-          .. text.fit("CHANGE", columns.name)
-          .. text.fit("PREDICTED SPEED-UP", columns.speed)
-          .. (has_tried and text.fit("TRIED SPEED-UP", SPEED) or "")
-          .. (columns.peak > 0 and "PEAK MEMORY" or "")
-        rows[#rows + 1] = { { titles, "RidgelineDim" } }
-        is_first = false
-      end
-      rows[#rows + 1] = row_of(change, columns)
-      view.rows[#rows] = change
-      if under and not at and vim.deep_equal(under.change, change.change) then at = #rows end
-      local remarks = remarks_of(change, columns)
-      if #remarks > 0 then add({ "    ", { table.concat(remarks, "; "), "RidgelineDim" } }, change, 4) end
+      add_change(change)
     end
+  end
+  if #useless > 0 then add({ { "Bring nothing:", "RidgelineDim" } }) end
+  for _, change in ipairs(useless) do
+    add_change(change)
   end
   if #others > 0 then add({ { "Left out:", "RidgelineDim" } }) end
   for _, change in ipairs(others) do

@@ -42,10 +42,30 @@ const aspects: Aspect[] = [
 const leastShown = 0.0005;
 const colours = 8;
 
+const leastAlike = 3; // modules that one row stands for
+const asCostly = 1.2; // times the cost of another that is alike
+
+/** The nodes in their order; the numbered modules of a class that cost about the same are together. */
+function alike(nodes: BreakdownNode[], value: (node: BreakdownNode) => number): BreakdownNode[][] {
+  const groups: BreakdownNode[][] = [];
+  for (const node of nodes) {
+    const isNumbered = node.type !== '' && /^\d/.test(node.name);
+    const group = groups.find(
+      ([first]) =>
+        isNumbered && first?.type === node.type && /^\d/.test(first.name) && value(first) <= asCostly * value(node),
+    );
+    if (group === undefined) groups.push([node]);
+    else group.push(node);
+  }
+  return groups.flatMap((group) => (group.length < leastAlike ? group.map((node) => [node]) : [group]));
+}
+
 export class BreakdownPanel {
   readonly element = h('section.breakdown', { 'aria-label': 'Breakdown' });
   private shown: string | null = null;
   private node = '';
+  /** The one that was shown before. */
+  private left = '';
   /** Before times: "≈ " where they are uncertain. */
   private mark = '';
   /** Where the view was scrolled when a node was left, by node. */
@@ -67,6 +87,7 @@ export class BreakdownPanel {
     this.shown = shown;
     this.mark = mark;
     const left = this.node;
+    this.left = left;
     this.node = node.node;
     const isBack = left !== node.node && (node.node === '' || left.startsWith(`${node.node}.`));
     const page = document.documentElement;
@@ -160,11 +181,50 @@ export class BreakdownPanel {
         ),
       ),
       this.path(aspect, node),
+      this.operation(aspect, node),
       bar,
       h(
         'ul.rows',
         { 'aria-label': aspect.title },
-        ...children.map((child) => this.row(aspect, child, whole, colour(child))),
+        ...alike(children, aspect.value).map((same) => {
+          const rows = same.map((child) => this.row(aspect, child, whole, colour(child)));
+          return rows.length === 1 ? (rows[0] as HTMLElement) : this.group(aspect, same, whole, rows);
+        }),
+      ),
+    );
+  }
+
+  /** Numbered modules of a class that cost about the same, as one row that unfolds. */
+  private group(aspect: Aspect, same: BreakdownNode[], whole: number, rows: HTMLElement[]): HTMLElement {
+    const sum = (value: (node: BreakdownNode) => number) => same.reduce((total, node) => total + value(node), 0);
+    const all = { ...(same[0] as BreakdownNode), timeMs: sum(aspects[0]!.value), peakBytes: sum(aspects[1]!.value) };
+    const each = {
+      ...all,
+      timeMs: (all.timeMs ?? 0) / same.length,
+      peakBytes: Math.round(all.peakBytes / same.length),
+    };
+    const meter = h('div.meter');
+    place(meter, 0, aspect.value(all) / whole);
+    const title = `${same.length} × ${all.type}`;
+    const unfolds = same.some(({ node }) => this.left === node || this.left.startsWith(`${node}.`));
+    return h(
+      'li',
+      {},
+      h(
+        'details',
+        { open: unfolds },
+        h(
+          'summary.row',
+          { title: `${title}: shows each` },
+          h('span.key'),
+          h('span.name', {}, title),
+          h('span.type', {}, `${aspect.text(each, this.mark)} each`),
+          h('span.more', {}, '▾'),
+          h('span.share', {}, share(sum((node) => aspect.part(node) ?? 0))),
+          h('span.figure', {}, aspect.text(all, this.mark)),
+          meter,
+        ),
+        h('ul.rows', {}, ...rows),
       ),
     );
   }
@@ -173,9 +233,9 @@ export class BreakdownPanel {
   private path({ kind, title }: Aspect, node: Breakdown): HTMLElement | null {
     const path = node.costliest[kind];
     if (path.length === 0) return null;
-    const steps = path.map(({ node: id, name }, i) => {
+    const steps = path.map(({ node: id, label }, i) => {
       const shown = i < path.length - 1 ? id : (path.at(-2)?.node ?? node.node);
-      return h('li', {}, shown === node.node ? name : button('button.link', name, () => this.events.explore(shown)));
+      return h('li', {}, shown === node.node ? label : button('button.link', label, () => this.events.explore(shown)));
     });
     return h(
       'div.path',
@@ -183,6 +243,13 @@ export class BreakdownPanel {
       h('span.label', {}, 'Costliest: '),
       h('ol', { 'aria-label': `${title}: the costliest part, and its costliest part` }, ...steps),
     );
+  }
+
+  /** The costliest operation over all its calls, wherever they are. */
+  private operation({ kind, whole }: Aspect, { costliest: { operation } }: Breakdown): HTMLElement | null {
+    if (kind !== 'time' || operation === null) return null;
+    const calls = operation.calls > 1 ? ` in ${operation.calls} calls` : '';
+    return h('div.operation', {}, `All ${operation.name}: ${share(operation.share)} of the ${whole}${calls}`);
   }
 
   private row(aspect: Aspect, child: BreakdownNode, whole: number, colour: string): HTMLElement {
@@ -242,7 +309,7 @@ export class BreakdownPanel {
   }
 
   private key(event: KeyboardEvent): void {
-    const rows = [...this.element.querySelectorAll<HTMLElement>('.row')];
+    const rows = [...this.element.querySelectorAll<HTMLElement>('.row')].filter((row) => row.offsetParent !== null);
     const at = rows.indexOf(document.activeElement as HTMLElement);
     const tool = (index: number) => this.element.querySelectorAll<HTMLButtonElement>('.tool')[index]?.click();
     if (event.key === 'ArrowDown') rows[Math.min(at + 1, rows.length - 1)]?.focus();

@@ -35,6 +35,11 @@ export function button(
   return element;
 }
 
+/** What stands between backticks is code. */
+export function marked(text: string): (Node | string)[] {
+  return text.split('`').map((part, i) => (i % 2 === 1 ? h('code', {}, part) : part));
+}
+
 /** Widths are set through the object model, which the policy allows; a style in the markup it does not. */
 export function place(element: HTMLElement, left: number, width: number): void {
   const inside = (part: number) => Math.min(1, Math.max(0, part));

@@ -20,14 +20,14 @@ export function legend(): HTMLElement {
     h(
       'p',
       {},
-      'On the left the time of the line, on the right, in blocks, its memory at the peak. The height and the colour show the share of the step, from:',
+      'On the left the time of the line, on the right, in blocks, its memory at the peak. The height and the colour show the share of the step or of the peak, from:',
     ),
     h('ul', {}, ...levels),
     h(
       'p',
       {},
       picture(3, 0, true),
-      ' Outlined: the line takes little time itself, but what it calls does. Dashed: stale.',
+      ' Outlined: the time of the line with what it calls, which is at least twice its own. Dashed: stale.',
     ),
   );
 }

@@ -224,6 +224,7 @@ function showBatch(now: ViewState): void {
   offer.show(now);
   obstacle.textContent = now.obstacle || (preview === null ? '' : whyPredicted(preview, summary));
   atPeak.replaceChildren(...categories(preview?.byCategory ?? summary.byCategory, preview));
+  others.hidden = summary.measured.length < 2 && summary.models.timeMs === null; // one point is no chart
   recommended.replaceChildren(h('div.head', {}, h('h2', {}, 'Recommended batch sizes')), answers(summary));
   others.replaceChildren(
     h('div.head', {}, h('h2', {}, 'Other batch sizes')),
@@ -272,6 +273,7 @@ function throughputReading(summary: Summary, preview: Batch | null): Reading | n
   return {
     value,
     most,
+    isBounded,
     interval:
       preview === null
         ? measuredInterval(summary)
@@ -308,6 +310,7 @@ function memoryReading(summary: Summary, preview: Batch | null): Reading | null 
   return {
     value,
     most: summary.capacityBytes,
+    isBounded: true,
     interval: preview?.measured ? null : (preview?.peakBytes?.interval ?? null),
     text: preview === null || preview.measured !== null ? bytes(value) : estimated(preview.peakBytes, bytes),
     note: notes(
@@ -381,24 +384,29 @@ function categories(values: ByCategory, preview: Batch | null): HTMLElement[] {
         h('span.figure', {}, bytes(value)),
       );
     });
+  const how = preview === null ? '' : preview.measured === null ? ', predicted' : ', its parts predicted';
   const head = h(
     'div.head',
     {},
     h('h2', {}, 'At the peak'),
-    h('span.figure', {}, preview === null ? bytes(whole) : `${bytes(whole)}, predicted`),
+    h('span.figure', {}, whole === 0 ? '' : `${bytes(preview?.measured?.peakBytes ?? whole)}${how}`),
   );
   return [head, bar, h('ul.rows.plain', {}, ...rows)];
 }
+
+/** Times the largest batch size that was measured: what is farther is not a click away. */
+const near = 8;
 
 /** The recommended batch sizes, each a button that writes it into the code. */
 function answers({
   batchSize,
   measured: sizes,
   models,
-  answers: { largestThatFits, enoughThroughput, activationsEqualWeights, fits },
+  answers: { largestThatFits, enoughThroughput, recommended, conclusion, balance, fits },
 }: Summary): HTMLElement {
   if (sizes.length === 1 && models.timeMs === null)
     return h('p', {}, `Only batch size ${batchSize} was measured: nothing is predicted for others.`);
+  const said = (text: string) => (text === '' ? [] : [h('li', {}, text)]);
   const offer = (batch: Batch | null, what: string) => {
     if (batch === null) return [];
     const { measured } = batch;
@@ -419,10 +427,13 @@ function answers({
             ? 'extrapolated'
             : '',
     ].filter(Boolean);
-    const size = button('button.size', String(batch.batchSize), () => choose(batch.batchSize), {
-      title: 'Write this batch size into the code',
-      'aria-label': `Batch size ${batch.batchSize}: ${what}`,
-    });
+    const isNear = batch.batchSize <= near * Math.max(...sizes.map((each) => each.batchSize));
+    const size = isNear
+      ? button('button.size', String(batch.batchSize), () => choose(batch.batchSize), {
+          title: 'Write this batch size into the code',
+          'aria-label': `Batch size ${batch.batchSize}: ${what}`,
+        })
+      : h('span.size', { title: 'Too far from what was measured to be recommended' }, String(batch.batchSize));
     return [
       h(
         'li',
@@ -440,11 +451,14 @@ function answers({
   return h(
     'ul.answers',
     {},
-    ...(enoughThroughput === null
-      ? [h('li', {}, 'The maximum throughput is unknown: the time model does not show one.')]
+    ...(recommended !== null ? offer(recommended, conclusion) : said(conclusion)),
+    ...(enoughThroughput === null && conclusion === ''
+      ? said('The maximum throughput is unknown: the time model does not show one.')
       : []),
-    ...offer(enoughThroughput, 'gives 95 % of the maximum throughput: more gains little'),
-    ...offer(activationsEqualWeights, 'weights and activations take equal memory'),
+    ...(enoughThroughput?.batchSize === recommended?.batchSize
+      ? []
+      : offer(enoughThroughput, 'gives 95 % of the maximum throughput: more gains little')),
+    ...said(balance),
     ...(largestThatFits !== null
       ? offer(largestThatFits, `is the largest batch size that fits${fits === '' ? '' : `: ${fits}`}`)
       : [h('li.unknown', {}, fits)]),

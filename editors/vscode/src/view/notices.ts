@@ -3,7 +3,7 @@ import { bytes, duration, estimated } from '../figures';
 import { mentionsIn } from '../mentions';
 import type { ViewCommand, ViewState } from '../messages';
 import type { Place, Summary } from '../protocol';
-import { button, h } from './dom';
+import { button, h, marked } from './dom';
 
 export function notices(state: ViewState, run: (command: ViewCommand) => void): HTMLElement[] {
   const found: HTMLElement[] = [];
@@ -122,12 +122,12 @@ export class Warnings {
     let end = 0;
     for (const { index, text: label, path, line } of mentionsIn(text)) {
       parts.push(
-        text.slice(end, index),
+        ...marked(text.slice(end, index)),
         button('button.link', label, () => this.open(path, line), { title: `Open ${path}, line ${line}` }),
       );
       end = index + label.length;
     }
-    return [...parts, text.slice(end)];
+    return [...parts, ...marked(text.slice(end))];
   }
 }
 
@@ -164,7 +164,8 @@ export class Offer {
         : preview.failed !== null
           ? ''
           : `Predicted: ${estimated(preview.peakBytes, bytes)}, ${estimated(preview.timeMs, duration)} per iteration.`;
-    this.text.textContent = `${figures} The parts below are those of batch size ${summary.batchSize}.`.trim();
+    this.text.textContent =
+      `${figures} Run time and costliest lines below are those of batch size ${summary.batchSize}.`.trim();
   }
 }
 

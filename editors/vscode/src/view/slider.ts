@@ -6,6 +6,8 @@ export interface Reading {
   interval: { low: number; high: number | null } | null;
   /** The end of the bar, and its text. */
   most: number;
+  /** Whether the end is a maximum; else the bar is not filled. */
+  isBounded: boolean;
   mostText: string;
   text: string;
   /** For screen readers. */
@@ -82,9 +84,10 @@ export class Slider {
     if (reading === null) return;
     this.most = reading.most;
     place(this.fill, 0, reading.value / reading.most);
+    this.fill.hidden = !reading.isBounded;
     const { low, high } = reading.interval ?? { low: reading.value, high: reading.value };
     place(this.interval, low / reading.most, ((high ?? reading.most) - low) / reading.most);
-    this.interval.hidden = reading.interval === null;
+    this.interval.hidden = reading.interval === null || !reading.isBounded;
     this.text.textContent = reading.text;
     this.note.textContent = reading.note;
     this.end.textContent = reading.mostText;

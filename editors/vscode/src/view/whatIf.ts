@@ -1,7 +1,7 @@
 /** What changes of the step would bring: a list of those that apply, and why others do not. */
 import type { WhatIfState } from '../messages';
 import type { ChangeAnswer } from '../protocol';
-import { button, h } from './dom';
+import { button, h, marked } from './dom';
 import { folded } from './notices';
 
 export interface WhatIfEvents {
@@ -17,6 +17,7 @@ export class WhatIfPanel {
   private readonly applied = h('div.applied');
   private readonly offer = h('div');
   private readonly content = h('div');
+  private readonly useless = h('details');
   private readonly others = h('details');
   private readonly progress = h('div', { role: 'status' });
   private readonly foot = h('div');
@@ -27,6 +28,7 @@ export class WhatIfPanel {
     this.applied,
     this.offer,
     this.content,
+    this.useless,
     this.others,
     this.progress,
     this.foot,
@@ -61,6 +63,7 @@ export class WhatIfPanel {
     const [applying, others] = [true, false].map((applies) =>
       (state.changes ?? []).filter((change) => change.applies === applies),
     ) as [ChangeAnswer[], ChangeAnswer[]];
+    const paying = applying.filter(({ bringsNothing }) => !bringsNothing);
     this.applied.replaceChildren(
       ...(state.applied === null
         ? []
@@ -82,7 +85,13 @@ export class WhatIfPanel {
           ]
         : applying.length === 0
           ? [h('p.lead', {}, 'None of the usual changes can be predicted for this step.')]
-          : [h('ul.changes', {}, ...applying.map((change) => this.row(change, isBusy)))]),
+          : [h('ul.changes', {}, ...paying.map((change) => this.row(change, isBusy)))]),
+    );
+    this.useless.hidden = applying.length === paying.length;
+    const useless = applying.filter(({ bringsNothing }) => bringsNothing);
+    this.useless.replaceChildren(
+      h('summary', {}, useless.length === 1 ? '1 change brings nothing' : `${useless.length} changes bring nothing`),
+      h('ul.changes', {}, ...useless.map((change) => this.row(change, isBusy))),
     );
     this.offer.replaceChildren(
       ...(state.tryText === '' || state.isOutdated
@@ -164,20 +173,17 @@ export class WhatIfPanel {
         ),
       ),
       figure('predicted', row.predictedText),
-      figure('tried', row.triedText),
+      figure(row.tried?.verdict === 'unclear' ? 'tried.unclear' : 'tried', row.triedText),
       figure('peak', row.peakText),
       remark === '' ? null : h('small', {}, `${remark[0]?.toUpperCase()}${remark.slice(1)}.`),
       row.notTried === '' ? null : h('small.failed', {}, `Could not be tried: ${row.notTried}`),
-      row.takes === '' ? null : h('small', {}, 'Takes ', ...codes(row.takes)),
+      row.takes === '' ? null : h('small', {}, ...marked(`${row.takes}.`)),
     );
   }
 }
 
 function figure(kind: string, text: string): HTMLElement | null {
-  return text === '' ? null : h(`div.said.${kind}`, {}, h('span.knowledge', {}, kind), h('span.figure', {}, text));
-}
-
-/** What stands between backticks is code. */
-function codes(text: string): (Node | string)[] {
-  return text.split('`').map((part, i) => (i % 2 === 1 ? h('code', {}, part) : part));
+  return text === ''
+    ? null
+    : h(`div.said.${kind}`, {}, h('span.knowledge', {}, kind.split('.')[0] ?? ''), h('span.figure', {}, text));
 }

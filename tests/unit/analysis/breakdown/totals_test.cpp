@@ -50,12 +50,12 @@ std::vector<std::string> lines_of(const std::vector<Total>& totals) {
   return lines;
 }
 
-std::vector<std::string> names_of(const std::vector<const Node*>& path) {
-  std::vector<std::string> names;
-  for (const Node* node : path) {
-    names.push_back(node->name);
+std::vector<std::string> labels_of(const std::vector<CostliestStep>& path) {
+  std::vector<std::string> labels;
+  for (const CostliestStep& step : path) {
+    labels.push_back(step.label);
   }
-  return names;
+  return labels;
 }
 
 TEST(Totals, OperationsAddUpToTheStep) {
@@ -97,9 +97,20 @@ TEST(Totals, AnEmptyStepHasNone) {
 
 TEST(CostliestPath, GoesDownToALeaf) {
   const Node root = step();
-  EXPECT_THAT(names_of(costliest_path(root, Resource::kTime)), ElementsAre("conv2d"));
-  EXPECT_THAT(names_of(costliest_path(root, Resource::kMemory)), ElementsAre("head", "linear"));
-  EXPECT_THAT(names_of(costliest_path(root.children[0], Resource::kMemory)), ElementsAre("0", "relu"));
+  EXPECT_THAT(labels_of(costliest_path(root, Resource::kTime)), ElementsAre("conv2d"));
+  EXPECT_THAT(labels_of(costliest_path(root, Resource::kMemory)), ElementsAre("head", "linear"));
+  EXPECT_THAT(labels_of(costliest_path(root.children[0], Resource::kMemory)), ElementsAre("0", "relu"));
+}
+
+TEST(CostliestPath, TakesWhatIsAlikeTogether) {
+  const auto block = [](const char* name, double ms) {
+    return module(name, "Block", {leaf("linear", 1, ms, 0), leaf("gelu", 1, 1, 0)});
+  };
+  const Node root =
+      module("", "", {module("blocks", "Sequential", {block("0", 2), block("1", 3)}), leaf("adamw", 1, 4, 0)});
+  const auto path = costliest_path(root, Resource::kTime);
+  EXPECT_THAT(labels_of(path), ElementsAre("blocks", "2 × Block", "linear"));
+  EXPECT_EQ(path[2].node, &root.children[0].children[1].children[0]);
 }
 
 TEST(CostliestPath, EndsWhereNothingIsTaken) {

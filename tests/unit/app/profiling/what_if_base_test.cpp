@@ -10,6 +10,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 TEST(StandalonePeaks, NeedsTheMemoryOfAllThatCanBeRunAlone) {
   KnownTimes known;
@@ -121,6 +122,21 @@ analysis::ChangeAnswer predicted(std::string change, const analysis::SpeedUp& sp
   return row;
 }
 
+TEST(AnswerWhatIf, OffersNoPrecisionThatTheStepHasAlready) {
+  protocol::Captured unchanged;
+  protocol::CapturedStep& step = unchanged.step.emplace();
+  step.keys = {R"(["aten::mm.default",["t:bfloat16:8,8:8,1:cpu","t:bfloat16:8,8:8,1:cpu"],{}])",
+               R"(["aten::mm.default",["t:float32:2,2:2,1:cpu","t:float32:2,2:2,1:cpu"],{}])"};
+  step.names = {"aten::mm"};
+  step.operations = {{.key = 0}, {.key = 1}};
+  const auto reason = [&](const char* change) {
+    return answer_what_if(WhatIfBase{}, {{change}}, {unchanged}, {}).changes[0].reason;
+  };
+  EXPECT_EQ(reason("bf16-autocast"), "the step computes in bfloat16 already");
+  EXPECT_THAT(reason("fp16-autocast"), Not(HasSubstr("already")));
+  EXPECT_THAT(reason("fused-optimizer"), Not(HasSubstr("already")));
+}
+
 TEST(JudgePredictions, GivesNoneWhereMoreThanHalfWasNotMeasured) {
   analysis::WhatIf answer;
   answer.changes = {predicted("channels-last", {1.1, 0.72, 2.18}, 0), predicted("bf16-autocast", {1.4, 1.3, 1.5}, 0.5)};
@@ -133,7 +149,8 @@ TEST(JudgePredictions, GivesNoneWhereMoreThanHalfWasNotMeasured) {
   EXPECT_FALSE(answer.changes[1].predicted.has_value());
   EXPECT_TRUE(answer.changes[1].reason.empty()) << "it applies, and can be tried";
   EXPECT_EQ(answer.changes[1].peak_bytes, 9U) << "its memory is known without times";
-  EXPECT_EQ(answer.changes[1].not_predicted, "100 % of what changes was not measured");
+  EXPECT_EQ(answer.changes[1].not_predicted,
+            "100 % of the changed time is of operations that could not be timed alone");
 }
 
 TEST(JudgePredictions, GivesNoneWhoseIntervalSaysNothing) {
