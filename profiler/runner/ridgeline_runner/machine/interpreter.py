@@ -14,7 +14,6 @@ from typing import Any
 
 from ridgeline_runner.machine.energy import powercap_root, processor_counters
 
-
 _THREAD_PREFIXES = ("OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "VECLIB_")
 _MOST_SETTINGS = 32
 _MOST_OF_SETTING = 256  # characters
@@ -46,8 +45,8 @@ def environment() -> dict[str, Any]:
 
 
 def thread_settings() -> list[str]:
-    """What the environment tells OpenMP, MKL and their like, as "NAME=value": how threads wait and where they run changes
-    the time of a step, even where as many of them compute."""
+    """What the environment tells OpenMP, MKL and their like, as "NAME=value": how threads wait and where they run
+    changes the time of a step, even where as many of them compute."""
     settings = [f"{name}={value}" for name, value in os.environ.items() if name.startswith(_THREAD_PREFIXES)]
     return sorted(setting for setting in settings if len(setting) <= _MOST_OF_SETTING)[:_MOST_SETTINGS]
 

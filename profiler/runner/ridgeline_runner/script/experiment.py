@@ -351,7 +351,7 @@ def _refused(index: int, reason: str) -> dict[str, Any]:
 
 
 class _TrainingState:
-    """What training goes on from: weights, what optimizers and their schedulers keep, and the random numbers to come."""
+    """What training goes on from: weights, the state of optimizers and schedulers, and the random numbers to come."""
 
     def __init__(self, models: tuple[Any, ...], optimizers: list[Any]) -> None:
         self._tensors = [
