@@ -148,6 +148,12 @@ const analysis::Node* first_alike(const analysis::Node& node, const analysis::No
   return is_python(child) ? &*std::ranges::find_if(node.children, is_python) : &child;
 }
 
+/// Rows of its children.
+std::size_t row_count(const analysis::Node& node) {
+  const auto python = static_cast<std::size_t>(std::ranges::count_if(node.children, is_python));
+  return node.children.size() - (python > 1 ? python - 1 : 0);
+}
+
 std::size_t position_of(const Json& rows, const std::string& node) {
   const auto found = std::ranges::find_if(rows, [&](const Json& row) { return row["node"] == node; });
   return static_cast<std::size_t>(found - rows.begin());
@@ -273,7 +279,7 @@ Json breakdown_json(const Figures& figures, const analysis::Node& node, const Ur
         {"location", place(which.location)},
         {"definition", place(which.definition)},
         {"forward", place(figures.forward_of(which).value_or(analysis::Location()))},
-        {"childCount", which.children.size()}};
+        {"childCount", row_count(which)}};
   };
   Json children = Json::array();
   for (const analysis::Node& child : node.children) {

@@ -55,7 +55,7 @@ const analysis::SpeedUp& known_speed_up(const analysis::ChangeAnswer& answer) {
 
 bool pays(const analysis::ChangeAnswer& answer) {
   return answer.reason.empty() && (answer.tried.has_value() || answer.predicted.has_value()) &&
-         known_speed_up(answer).low > 1;
+         known_speed_up(answer).low > 1 && known_speed_up(answer).value >= analysis::kLeastGain;
 }
 
 void add_changes(const Snapshot& snapshot, const Range& range, std::span<const WrittenChange> changes,

@@ -175,7 +175,7 @@ test('figures of a step whose time varies a lot look uncertain wherever they are
   );
   await window.resizeSideBar(300);
   await window.view.locator('.aspect.time .row', { hasText: 'MLP' }).press('Enter');
-  await until(async () => assert.match(await line(), /% of the step, ≈\s[\d.]+ (µs|ms).* \(in MLP\)/));
+  await until(async () => assert.match(await line(), /% · ≈\s[\d.]+ (µs|ms).* in MLP/));
   await until(async () =>
     assert.match(await window.hover('fc2'), /In the gutter.*left bar, time: [\d.]+ % of the step \(≈ [\d.]+/),
   );

@@ -34,7 +34,7 @@ test('a package that is named has bars, hints and hovers in its files', async (t
   await window.openFile('net.py');
   await until(async () => {
     const { text, marker } = await window.lineWith('self.down(hidden)');
-    assert.match(text, /\d+(\.\d)? % of the step, (≈ )?[\d.]+ (µs|ms|s)/);
+    assert.match(text, /\d+(\.\d)? % · (≈ )?[\d.]+ (µs|ms|s)/);
     assert.ok(marker.time >= 2 && !marker.stale, JSON.stringify(marker));
   });
   const hover = await window.hover('hidden');

@@ -10,7 +10,7 @@ test('a profile shows in the gutter, at the ends of the lines, in lens, hover an
   await window.profile();
   await until(async () => {
     const { text, marker } = await window.lineWith('self.relu(self.fc1(hidden))');
-    assert.match(text, /\d+(\.\d)? % of the step, (≈\s)?[\d.]+ (µs|ms|s)/);
+    assert.match(text, /\d+(\.\d)? % · (≈\s)?[\d.]+ (µs|ms|s)/);
     assert.ok(marker.time >= 2 && !marker.stale, JSON.stringify(marker));
   });
   const weights = await window.lineWith('self.fc1 = nn.Linear');

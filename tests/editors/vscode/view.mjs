@@ -125,7 +125,7 @@ test('drilling in moves the markers, and back and top return', async () => {
   await window.view.locator('.aspect.time .row', { hasText: 'MLP' }).dblclick();
   await until(async () => {
     assert.equal((await window.lineWith('optimizer.step()')).marker, null);
-    assert.match((await window.lineWith(forward)).text, /[\d.]+ % of the step, (≈\s)?[\d.]+ (µs|ms).* \(in MLP\)/);
+    assert.match((await window.lineWith(forward)).text, /[\d.]+ % · (≈\s)?[\d.]+ (µs|ms).* in MLP/);
   });
   assert.ok((await window.rows('time')).some(({ name }) => name.includes('fc1')));
   await window.view.getByRole('button', { name: 'Back' }).click();

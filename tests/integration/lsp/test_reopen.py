@@ -105,8 +105,13 @@ def test_advice_is_of_what_was_measured(
     entry.write_text(text.replace(old, new))
     editor = begun(stdio, entry.parent, cache(tmp_path))
     uri = entry.as_uri()
-    editor.ask("ridgeline/profile", editor.open(entry))
+    document = editor.open(entry)
+    editor.ask("ridgeline/profile", document)
     codes = lambda: {d["code"]: d for d in editor.diagnostics.get(uri, [])}  # noqa: E731
+    shown = editor.ask("ridgeline/summary", document)
+    is_wide = shown["highMs"] - shown["lowMs"] > 0.25 * shown["timeMs"]
+    if code == "host-bound" and (is_wide or any("machine was busy" in warning for warning in shown["warnings"])):
+        pytest.skip("the timing is unreliable: nothing is advised because of it")
     editor.until(lambda: code in codes())
     found = codes()[code]
     assert found["range"]["start"]["line"] == editor.line_of(uri, place)
