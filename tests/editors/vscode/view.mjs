@@ -151,7 +151,7 @@ test('the chevron drills in and goes to the code of the module; back returns to 
   await until(async () => {
     const forward = await window.lineWith('def forward');
     await window.page.getByText(`Ln ${forward.number}, Col 1`).waitFor({ timeout: 1000 });
-    assert.ok((await window.lineWith('return self.fc4(hidden)')).marker, 'its markers are in view');
+    assert.ok((await window.lineWith('self.relu(self.fc2(hidden))')).marker, 'its markers are in view');
   });
   await window.view.getByRole('button', { name: 'Back' }).click();
   await window.view.locator('[aria-current]', { hasText: 'iteration' }).waitFor();

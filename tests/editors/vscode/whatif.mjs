@@ -6,6 +6,11 @@ import { ownWindow } from './shared.mjs';
 import { root, until } from './workbench.mjs';
 
 const section = (window) => window.view.locator('.what-if');
+/** Whatever brings nothing on the machine of the test is shown, too. */
+const unfold = (window) =>
+  section(window)
+    .locator('details')
+    .evaluateAll((all) => all.forEach((one) => (one.open = true)));
 const row = (window, title) => section(window).locator('.changes > li', { hasText: title });
 /** UPDATE_PICTURES=1 draws those of docs/pictures anew. */
 async function picture(window, name) {
@@ -24,6 +29,7 @@ test('a change is asked about, tried and applied, and the next profile makes the
   await window.openView();
   const before = window.read('entry.py');
   await section(window).getByRole('button', { name: 'Ask what changes would bring' }).click();
+  await unfold(window);
   const fused = row(window, 'fused optimizer');
   await fused.waitFor();
   await section(window).getByRole('button', { name: 'Cancel' }).waitFor(); // its first answer is there before the others
