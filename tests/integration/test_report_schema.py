@@ -30,6 +30,7 @@ OPTIONAL |= {"carriedOver"}  # only of a brief profile after a save
 OPTIONAL |= {"othersUsed"}  # only of a busy machine
 OPTIONAL |= {"energy", "joules", "co2GramsPerKwh"}  # only where the machine counts it; earlier reports have no "energy"
 OPTIONAL |= {"processorShare"}  # not of scripts and traces
+OPTIONAL |= {"totalByPhaseMs"}  # only of lines whose total is more than their own time
 OPTIONAL |= {"provenance", "threadSettings"}  # not of traces, and of reports of earlier versions
 OPTIONAL |= {"inputLength"}  # only with a length_provider
 OPTIONAL |= {"paddings"}  # only where one pays

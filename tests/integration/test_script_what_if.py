@@ -119,7 +119,9 @@ def test_a_script_that_ends_early_says_so(tmp_path: Path, epochs: str) -> None:
             "what-if", str(script), "--python", PYTHON, "--try", "--change", "freeze:0", "--", epochs, **SINGLE
         )
         told = done.stdout + done.stderr
-        assert "before enough steps" in told or "no-training-step" in told  # how many steps warm up is up to the machine
+        assert (
+            "before enough steps" in told or "no-training-step" in told
+        )  # how many steps warm up is up to the machine
 
 
 def test_arguments_after_dashes_are_for_scripts(tmp_path: Path) -> None:

@@ -91,6 +91,10 @@ std::optional<Estimate> gain_of(const BatchPrediction& wanted, const BatchPredic
 
 BatchConclusion conclude(const Profile& profile, const Outlook& outlook) {
   BatchConclusion conclusion;
+  if (is_timing_unreliable(profile) && outlook.now.sampled.size() > 1) {
+    conclusion.verdict = BatchVerdict::kUnsure;
+    return conclusion;
+  }
   if (!outlook.now.batch || (profile.time_model && profile.time_model->r2 < kGoodFit)) {
     return conclusion;
   }
@@ -101,10 +105,6 @@ BatchConclusion conclude(const Profile& profile, const Outlook& outlook) {
     conclusion.gain = gain_of(*conclusion.larger, now);
   }
   if (!conclusion.gain && !enough) {
-    return conclusion;
-  }
-  if (is_timing_unreliable(profile)) {
-    conclusion.verdict = BatchVerdict::kUnsure;
     return conclusion;
   }
   if (enough && enough->batch_size <= now.batch_size) {

@@ -58,9 +58,7 @@ def test_asks_before_it_runs_code(question: str):
 
 def test_signs_and_figures_stand_beside_lines(terminal: Terminal):
     terminal.until(r"^ [▁▂▃▄▅▆▇█] +self\.fc1 = nn\.Linear\(28 \* 28, 512\) 3\.07 MiB")
-    terminal.until(
-        r"^.{10}hidden = self\.relu\(self\.fc1\(hidden\)\) [\d.]+ % · (≈\s)?[\d.]+ [µm]s · 128 KiB$"
-    )
+    terminal.until(r"^.{10}hidden = self\.relu\(self\.fc1\(hidden\)\) [\d.]+ % · (≈\s)?[\d.]+ [µm]s · 128 KiB$")
     terminal.until(r"[\d.]+ samples/s · 9\.46 MiB$")  # the status line
 
 

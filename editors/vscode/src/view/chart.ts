@@ -94,6 +94,7 @@ function chart(
     ...plot.measured.map(([, value]) => value),
     ...plot.predicted.flatMap(([, range]) => (range === null ? [] : [range.value])),
     plot.now ?? 0,
+    fits === null ? 0 : (plot.limit?.value ?? 0), // what it fits into
   ];
   const greatest = Math.max(...values, 1e-9);
   const upper = Math.max(...plot.predicted.map(([, range]) => range?.high ?? 0), 0);
