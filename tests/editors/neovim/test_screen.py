@@ -113,7 +113,7 @@ def equal_memory(terminal: Terminal) -> str:
 
 
 def enough_throughput(terminal: Terminal) -> str:
-    answer = figures(terminal)["answers"]["enoughThroughput"]
+    answer = figures(terminal)["answers"].get("enoughThroughput")  # Lua has no null
     return f"from batch size {answer['batchSize']}" if answer else "no batch size is known"
 
 
