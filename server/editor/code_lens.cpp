@@ -74,8 +74,8 @@ std::vector<CodeLens> script_lenses_at(const Snapshot& snapshot, std::size_t off
   return lenses.take();
 }
 
-/// The lenses of a file without providers that trains when it is run: above the statement that starts it and, where that
-/// is out of sight when the file is opened, at the top.
+/// The lenses of a file without providers that trains when it is run: above the statement that starts it and, where
+/// that is out of sight when the file is opened, at the top.
 std::vector<CodeLens> script_lenses(const Snapshot& snapshot) {
   std::vector<CodeLens> lenses = script_lenses_at(snapshot, snapshot.source->script->begin);
   if (!lenses.empty() && lenses.front().range.start.line > kScreen) {

@@ -44,8 +44,9 @@ class ProfilingFlow {
  public:
   explicit ProfilingFlow(Entries& entries) : entries_(entries) {}
 
-  /// Profiles the file, a training script by run_script(): waits for the settings, asks the user where there is no consent yet, runs the code with unsaved
-  /// changes, and shows progress. Throws OwnerGone when the session ends meanwhile; a running profile continues.
+  /// Profiles the file, a training script by run_script(): waits for the settings, asks the user where there is no
+  /// consent yet, runs the code with unsaved changes, and shows progress. Throws OwnerGone when the session ends
+  /// meanwhile; a running profile continues.
   base::Task<ProfileEnd> profile(Workspace& workspace, std::string uri, ProfileOptions options,
                                  lsp::CancelToken cancel);
   /// Runs a training script as it is and profiles some of its steps: asks, runs, and shows progress as profile() does.
