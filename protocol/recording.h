@@ -28,7 +28,8 @@ class Recording {
 #undef RIDGELINE_COLUMN
 
   std::string_view string(std::uint32_t index) const;
-  std::string_view bytes() const { return *bytes_; }
+  /// Empty where nothing was parsed.
+  std::string_view bytes() const { return bytes_ == nullptr ? std::string_view() : std::string_view(*bytes_); }
 
  private:
   base::Result<void> check() const;

@@ -82,6 +82,9 @@ base::Result<analysis::RecordedRun> parse_recorded_run(std::string text) {
 }
 
 std::string keep_recording(const std::string& cache, const std::string& id, const analysis::RecordedRun& recorded) {
+  if (recorded.run.recording.bytes().empty()) {
+    return "";  // a profile that was made of none
+  }
   const auto added = store::add_recording(cache, id, recorded_run_text(recorded));
   return added ? "" : "the recording was not kept: " + added.error().message();
 }
