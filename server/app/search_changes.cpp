@@ -20,8 +20,8 @@ bool is_predicted(const ChangeAnswer& row) { return row.reason.empty() && row.pr
 
 /// A peak that is not known is not held against a change.
 bool fits(const ChangeAnswer& row, Memory memory_bytes) {
-  return !memory_bytes.has_value() || !row.predicted->peak_bytes.has_value() ||
-         *row.predicted->peak_bytes <= *memory_bytes;
+  const Memory peak_bytes = row.predicted.has_value() ? row.predicted->peak_bytes : row.peak_bytes;
+  return !memory_bytes.has_value() || !peak_bytes.has_value() || *peak_bytes <= *memory_bytes;
 }
 
 /// The fastest of those that fit; where none fits, the one that needs the least memory.
@@ -91,7 +91,7 @@ base::Task<base::Result<analysis::WhatIf, RunFailure>> search_changes(Experiment
     }
     best = std::move(better);
   }
-  std::erase_if(answer.changes, [&](const ChangeAnswer& row) { return row.predicted && !fits(row, memory_bytes); });
+  std::erase_if(answer.changes, [&](const ChangeAnswer& row) { return !fits(row, memory_bytes); });
   sort_by_gain(answer);
   co_return answer;
 }

@@ -155,7 +155,7 @@ test('a keyboard is enough', async () => {
     await page.getByText(/^1 of \d+ lines/).waitFor();
     assert.equal(await table.getByRole('row').count(), 2);
     await page.keyboard.press('Escape'); // clears a search field
-    await page.getByText(/^\d+ lines ·/).waitFor();
+    await page.getByText(/^20 of 25 lines ·/).waitFor(); // five without time are folded
     await table.getByRole('button', { name: 'Memory' }).focus();
     await page.keyboard.press('Enter');
     assert.equal(await table.getByRole('columnheader', { name: 'Memory' }).getAttribute('aria-sort'), 'descending');

@@ -33,6 +33,7 @@ export class Table<Row> {
   readonly element: HTMLElement;
   private readonly body = h('div.rows', { role: 'rowgroup' });
   private readonly scroller: HTMLElement;
+  private readonly field: HTMLInputElement; // what is searched for
   private readonly count = h('span.count', { 'aria-live': 'polite' });
   private readonly headers: HTMLElement[];
   private shown: Row[];
@@ -62,23 +63,23 @@ export class Table<Row> {
       this.body,
     );
     this.scroller.addEventListener('scroll', () => this.draw(), { passive: true });
-    const filter = h('input.filter', {
+    this.field = h('input.filter', {
       type: 'search',
       placeholder: 'Filter',
       'aria-label': `Filter ${options.noun[1]}`,
     }) as HTMLInputElement;
-    filter.addEventListener('input', () => this.filter(filter.value));
-    this.element = h('div.table', {}, h('div.tools', {}, filter, this.count, this.unfold(filter)), this.scroller);
+    this.field.addEventListener('input', () => this.filter());
+    this.element = h('div.table', {}, h('div.tools', {}, this.field, this.count, this.unfold()), this.scroller);
     new ResizeObserver(() => this.redraw()).observe(this.scroller);
     addEventListener('beforeprint', () => this.print(true));
     addEventListener('afterprint', () => this.print(false));
-    this.filter('');
+    this.filter();
   }
 
-  private filter(text: string): void {
-    const wanted = text.trim().toLowerCase();
+  private filter(): void {
+    const wanted = this.field.value.trim().toLowerCase();
     const { rows, noun, summary } = this.options;
-    const isFolded = (row: Row) => !this.isUnfolded && this.options.folded?.holds(row) === true;
+    const isFolded = (row: Row) => !this.isUnfolded && !this.isPrinting && this.options.folded?.holds(row) === true;
     this.shown = rows.filter((row) => (wanted === '' ? !isFolded(row) : this.searched(row).includes(wanted)));
     const number = this.shown.length === rows.length ? `${rows.length}` : `${this.shown.length} of ${rows.length}`;
     this.count.textContent = `${number} ${rows.length === 1 ? noun[0] : noun[1]} · ${summary(this.shown)}`;
@@ -86,7 +87,7 @@ export class Table<Row> {
   }
 
   /** A button for the folded rows; null without any. */
-  private unfold(filter: HTMLInputElement): HTMLElement | null {
+  private unfold(): HTMLElement | null {
     const { rows, folded } = this.options;
     const count = folded === undefined ? 0 : rows.filter(folded.holds).length;
     if (folded === undefined || count === 0 || count === rows.length) {
@@ -97,7 +98,7 @@ export class Table<Row> {
     const toggle = button('button.unfold', `Show ${name}`, () => {
       this.isUnfolded = !this.isUnfolded;
       toggle.textContent = `${this.isUnfolded ? 'Hide' : 'Show'} ${name}`;
-      this.filter(filter.value);
+      this.filter();
     });
     return toggle;
   }
@@ -132,7 +133,7 @@ export class Table<Row> {
 
   private print(isPrinting: boolean): void {
     this.isPrinting = isPrinting;
-    this.redraw();
+    this.filter();
   }
 
   private redraw(): void {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import tempfile
@@ -23,6 +24,7 @@ from lsp.wire import PATIENCE, Daemon, Wire, connected
 from processes import processes_with
 
 GOOD = entry()
+KEPT_RECORDINGS = 4  # at most: server/app/profiling/kept_recordings.h
 AT_ONCE = 40  # projects: a daemon remembers each that it has profiled
 SETTINGS: dict[str, Any] = {"timeBudget": 0.05, "saveTimeBudget": 0.05, "batchSizes": [2]}
 # docs/dev/protocol.md: what an answer may say went wrong.
@@ -33,7 +35,7 @@ CODES = {-32700, -32600, -32601, -32602, -32603, -32002, -32803, -32802, -32801,
 class Usage:
     descriptors: int
     processes: int
-    files: frozenset[str]  # in the cache and the folder for temporary files, but for the kept profiles
+    files: frozenset[str]  # in the cache and the folder for temporary files, but for kept profiles and recordings
 
     def beyond(self, other: Usage) -> str:
         """What this has that the other has not; "" when nothing."""
@@ -104,7 +106,9 @@ class World:
     def usage(self) -> Usage:
         folder = Path("/proc") / str(self.daemon.process.pid) / "fd"
         files = {str(path) for root in (self.cache, self.temporary) for path in root.rglob("*")}
-        kept = {path for path in files if "/profiles." in path}
+        recordings = {path for path in files if re.fullmatch(r".*/recordings/[0-9a-f]{16}", path)}
+        assert len(recordings) <= KEPT_RECORDINGS, recordings
+        kept = {path for path in files if "/profiles." in path} | recordings
         return Usage(len(list(folder.iterdir())), len(self.workers()), frozenset(files - kept))
 
     def memory(self) -> int:
