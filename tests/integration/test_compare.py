@@ -68,6 +68,7 @@ def test_two_revisions(repository: Path, tmp_path: Path) -> None:
     assert git(repository, "status", "--short").strip() == "M entry.py"
 
 
+@pytest.mark.long
 def test_reports_of_a_script_are_matched_by_the_texts_of_lines(tmp_path: Path) -> None:
     reports = []
     for name, text in (

@@ -47,6 +47,7 @@ def assert_bounded(work: dict[str, Any]) -> None:
     assert sum(line["boundMs"] for line in work["lines"]) == pytest.approx(total["boundMs"])
 
 
+@pytest.mark.long
 def test_of_an_entry_point(cache: dict[str, str], tmp_path: Path) -> None:
     entry = tmp_path / "entry.py"
     entry.write_text(LINEAR_ENTRY)

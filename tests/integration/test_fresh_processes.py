@@ -78,6 +78,7 @@ def test_page_faults_of_a_large_step_are_observed_in_a_process_of_its_own(tmp_pa
     assert len(sizes_by_process(tmp_path)) > 1, "in other processes than the one that lists"
 
 
+@pytest.mark.long
 def test_page_faults_are_not_observed_where_there_may_be_no_memory(tmp_path: Path, agent: Path) -> None:
     for limit in (0, 100 << 20):
         assert [one["pageFaultNs"] for one in captured(tmp_path, agent, limit)] == [[], []]
@@ -98,6 +99,7 @@ def test_each_process_runs_one_batch_size(tmp_path: Path) -> None:
     assert [warning for warning in report["warnings"] if "gets memory" in warning] == []
 
 
+@pytest.mark.long
 def test_rounds_are_as_long_in_processes_of_different_speed(tmp_path: Path) -> None:
     """The first process decides how long a round is: 8 iterations of 12 ms, where 28 ms would ask for 1."""
     entry = entry_in(tmp_path)
@@ -118,7 +120,7 @@ def test_rounds_are_as_long_in_processes_of_different_speed(tmp_path: Path) -> N
     ("again", "reason"),
     [
         ("raise OSError('the port is in use')", "OSError: the port is in use"),
-        ("os._exit(3)", "the process ended"),
+        pytest.param("os._exit(3)", "the process ended", marks=pytest.mark.long),
     ],
 )
 def test_where_the_code_runs_only_once_the_report_says_so(again: str, reason: str, tmp_path: Path) -> None:
@@ -138,6 +140,7 @@ def test_a_step_that_keeps_its_memory_is_timed_where_it_was_recorded(tmp_path: P
     assert [set(sizes) for sizes in sizes_by_process(tmp_path).values()] == [{2, 3, 4}]
 
 
+@pytest.mark.long
 def test_a_change_is_tried_in_processes_that_run_one_of_both_steps(tmp_path: Path) -> None:
     entry = entry_in(tmp_path)
     changes = ("--change", "batch-size:2", "--try", "--seconds", "1")

@@ -54,6 +54,7 @@ dist.destroy_process_group()
 """
 
 
+@pytest.mark.long
 def test_fully_sharded_ranks_wait_for_their_collectives(tmp_path: Path) -> None:
     """Gloo runs FSDP2's reduce-scatters as all-reduces."""
     file = tmp_path / "a.ridgeline-job"
@@ -363,6 +364,7 @@ def test_an_all_reduce_of_two_ranks_moves_the_tensor_once_each_way(recorded: tup
             assert sum(t[4] for t in record["transfers"] if t[0] == index and t[1]) == one["bytes"]
 
 
+@pytest.mark.long
 def test_send_and_receive_are_matched_across_steps(tmp_path: Path) -> None:
     """The server's step ends between a worker's send and its receive: the ends of a message are in different steps."""
     file = tmp_path / "a.ridgeline-job"
@@ -392,6 +394,7 @@ def test_weights_are_those_of_a_run_without_ridgeline(recorded: tuple) -> None:
     assert done.stdout == alone.stdout, "bit for bit"
 
 
+@pytest.mark.long
 def test_two_jobs_at_once(tmp_path: Path) -> None:
     jobs = []
     for number in range(2):
@@ -446,6 +449,7 @@ def test_communication_stands_in_the_report_of_each_rank(tmp_path: Path) -> None
 # ---- which ranks, and what goes wrong --------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_some_ranks_are_recorded(tmp_path: Path) -> None:
     file = tmp_path / "a.ridgeline-job"
     done = run_job(script_of(tmp_path, DDP), 250, "--steps", "4", "--ranks", "1,7", "--job", str(file))
@@ -474,6 +478,7 @@ def test_a_rank_that_is_killed(tmp_path: Path) -> None:
     assert re.search(r"Rank 1 \(process \d+\) ended before its training steps were recorded", done.stderr), done.stderr
 
 
+@pytest.mark.long
 def test_a_rank_that_is_killed_later(tmp_path: Path) -> None:
     """After the recording: what was measured of both is kept."""
     file = tmp_path / "a.ridgeline-job"
@@ -484,6 +489,7 @@ def test_a_rank_that_is_killed_later(tmp_path: Path) -> None:
     assert "Communication in steps" in done.stderr
 
 
+@pytest.mark.long
 def test_a_rank_out_of_memory(tmp_path: Path) -> None:
     act = "step == 5 and rank == 1 and torch.empty(1 << 50)"
     done = run_job(script_of(tmp_path, DDP, act=act), 300)

@@ -242,6 +242,7 @@ def test_programs_for_a_gpu_compute_what_torch_does(tmp_path: Path) -> None:
 STEP_SCHEMA = json.loads((ROOT / "protocol/step_kernels.schema.json").read_text("utf-8"))
 
 
+@pytest.mark.long
 def test_operations_of_a_step_are_timed_beside_torchs_with_their_strides(
     tmp_path: Path, example_report: Callable[[str], dict[str, Any]]
 ) -> None:

@@ -192,6 +192,7 @@ def test_what_is_no_name_of_a_package_is_refused(project: LibraryProject, comman
     assert done.stdout == ""
 
 
+@pytest.mark.long
 def test_text_and_markdown_name_the_lines_below(project: LibraryProject) -> None:
     arguments = ("profile", project.entry, "--python", PYTHON, "--seconds", "0.2", "--batch-sizes", "16")
     text = ridgeline(*arguments).stdout

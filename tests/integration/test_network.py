@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import tomllib
 from conftest import BINARY, PYTHON, ridgeline
 
@@ -21,6 +22,7 @@ def free_port() -> int:
         return free.getsockname()[1]
 
 
+@pytest.mark.long
 def test_processes_of_this_machine(tmp_path: Path) -> None:
     file = tmp_path / "cluster.toml"
     done = ridgeline("job", "network", *QUICK, "--output", file)

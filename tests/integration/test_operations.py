@@ -117,6 +117,7 @@ def test_a_plan_names_what_is_missing_and_its_script_measures_it(tmp_path: Path)
     assert len(json.loads(after.stdout)["known"]) >= len(rows) - 1
 
 
+@pytest.mark.long
 @pytest.mark.skipif(SSHD is None, reason="openssh-server is not installed")
 def test_operations_are_measured_on_another_machine(linear_entry: Path) -> None:
     with serving(Path(os.environ["RIDGELINE_CACHE"]) / "agents") as host:

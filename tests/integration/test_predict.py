@@ -156,6 +156,7 @@ def test_answers_agree_with_the_samples_and_with_each_other(tmp_path: Path) -> N
         assert back["answer"]["batchSize"] <= 700
 
 
+@pytest.mark.long
 def test_the_report_answers_as_predict_does() -> None:
     entry = ENTRIES / "layers" / "entry.py"
     report = profile(entry, "--seconds", "0.2", "--batch-sizes", "64,512,1024", "--check-sizes", "300,2048")
@@ -319,19 +320,20 @@ def make_fit(entry: Path, size: int, *options: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.long
 def test_what_makes_a_batch_size_fit_and_what_it_costs() -> None:
     entry = ROOT / "examples" / "mlp" / "entry.py"
-    roomy = make_fit(entry, 4096)
+    roomy = make_fit(entry, 1024)
     alone = roomy["changes"][0]
     assert alone["change"] == [] and alone["fits"] and alone["speedUp"]["value"] == 1
     by_change = {"+".join(row["change"]): row for row in roomy["changes"] if row["applies"]}
     assert by_change["accumulate:4"]["peakBytes"] < by_change["accumulate:2"]["peakBytes"] < alone["peakBytes"]
     # A limit between the two: only what needs less than the batch size alone makes it fit.
     limit = (by_change["accumulate:4"]["peakBytes"] + alone["peakBytes"]) // 2
-    tight = make_fit(entry, 4096, "--memory", str(limit))
+    tight = make_fit(entry, 1024, "--memory", str(limit))
     fits = {"+".join(row["change"]): row["fits"] for row in tight["changes"]}
     assert not fits[""] and fits["accumulate:4"]
-    done = ridgeline("predict", entry, "--make-fit", "4096", "--memory", str(limit), *SHORT)
+    done = ridgeline("predict", entry, "--make-fit", "1024", "--memory", str(limit), *SHORT)
     assert done.returncode == 0, done.stderr
     assert "does not fit into" in done.stdout and "predicted to make it fit" in done.stdout
     assert ridgeline("predict", entry, "--balanced", "--memory", "8GiB").returncode == 2

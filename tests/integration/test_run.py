@@ -218,6 +218,7 @@ def test_two_ranks_of_torchrun(tmp_path: Path) -> None:
     assert "batch 64" in (tmp_path / "report.rank1.txt").read_text()
 
 
+@pytest.mark.long
 def test_weights_and_gradients_of_sharded_ranks(tmp_path: Path) -> None:
     """A rank of `fully_shard` has half of each weight, of its gradient and of its momentum; the gathered ones go."""
     script = write(

@@ -7,6 +7,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
 from conftest import PYTHON, profile, ridgeline
 from training_scripts import SINGLE, report_of, write
 
@@ -30,6 +31,7 @@ MODEL_IN_COMPILED_CODE = """
     """
 
 
+@pytest.mark.long
 def test_compiled_functions_that_compile_again_are_not_changed(tmp_path: Path) -> None:
     environment = {**SINGLE, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "inductor")}
     options = ("--step-boundary", "optimizer", "--steps", "3", "--seconds", "0.1", "--python", PYTHON)

@@ -69,7 +69,9 @@ def test_workers_that_are_spawned_are_not_followed(tmp_path: Path) -> None:
     assert loading["batchMs"] is None and loading["workersBusy"] is None
 
 
-@pytest.mark.parametrize("options", ["num_workers=0", "num_workers=1, persistent_workers=True"])
+@pytest.mark.parametrize(
+    "options", [pytest.param("num_workers=0", marks=pytest.mark.long), "num_workers=1, persistent_workers=True"]
+)
 def test_a_first_pass_that_fills_a_cache(tmp_path: Path, options: str) -> None:
     script = write(tmp_path, LOADS.format(sleeps="i not in self.seen", seconds=0.05, options=options))
     loading = report_of(script, options=STOP)["script"]["loading"]

@@ -65,7 +65,8 @@ def iteration_provider(model):
 """
 
 
-@pytest.mark.parametrize("inputs", [pytest.param(1, marks=pytest.mark.long), 64])
+@pytest.mark.long
+@pytest.mark.parametrize("inputs", [1, 64])
 def test_a_batch_that_cannot_fit_is_left_for_one_that_does(inputs: int, tmp_path: Path) -> None:
     entry, log = tmp_path / "entry.py", tmp_path / "log"
     entry.write_text(HUGE.format(inputs=inputs, log=str(log)))

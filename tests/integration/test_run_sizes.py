@@ -58,6 +58,7 @@ def test_other_batch_sizes_are_run_and_predicted(tmp_path: Path) -> None:
     assert "ridgeline profile" in answer.stderr
 
 
+@pytest.mark.long
 def test_accumulation_scales_each_batch(tmp_path: Path) -> None:
     script = write(
         tmp_path,
@@ -121,6 +122,7 @@ def test_a_script_that_writes_is_run_again_only_when_it_may(tmp_path: Path, fold
     assert log.read_text() == "ran\nran\nran\n"
 
 
+@pytest.mark.long
 def test_a_checkpoint_stays_that_of_the_first_run(tmp_path: Path, folder_that_stays: Path) -> None:
     """The further run is measured with its loader's processes, and ends where it would write."""
     checkpoint = folder_that_stays / "checkpoint.pt"
@@ -144,6 +146,7 @@ def test_a_checkpoint_stays_that_of_the_first_run(tmp_path: Path, folder_that_st
     assert torch.load(checkpoint) == int(done.stdout)
 
 
+@pytest.mark.long
 def test_a_batch_size_at_which_the_script_fails_is_skipped(tmp_path: Path) -> None:
     text = TRAIN.replace("optimizer.zero_grad()", "optimizer.zero_grad()\n            assert len(x) != 64, 'too many'")
     report = report_of(write(tmp_path, text), "100000", options=("--batch-sizes", "16,64,1000", *STOP))

@@ -82,6 +82,7 @@ def test_a_full_disk_is_a_warning(cache: Path) -> None:
     assert json.loads(done.stdout)["id"] is None
 
 
+@pytest.mark.long
 def test_a_row_that_does_not_parse_is_dropped_and_the_entry_profiled_anew(cache: Path) -> None:
     first, _ = run_in(cache, "profile")
     assert run_in(cache, "predict", "--batch-size", "8")[0]["profile"]["id"] == first["id"]

@@ -144,6 +144,7 @@ def test_predicts_and_tries_what_applies(entry: Path) -> None:
     assert gains == sorted(gains, reverse=True)
 
 
+@pytest.mark.long
 def test_what_is_known_is_not_measured_again(entry: Path) -> None:
     first = what_if(entry, *changes_of("channels-last"))
     assert first["operationsMeasured"] > 10
@@ -169,6 +170,7 @@ def test_says_why_a_change_does_not_apply(entry: Path) -> None:
         assert reason == "" or rows[change]["predicted"] is None
 
 
+@pytest.mark.long
 def test_the_memory_of_a_compiled_step_is_not_predicted(entry: Path) -> None:
     entry.write_text(
         ENTRY.replace(
@@ -303,6 +305,7 @@ def test_changes_of_the_step_and_of_its_graph_combine(entry: Path) -> None:
     assert "how large the gradients are" in frozen["freeze:stem+data-parallel:4,10"]["reason"]
 
 
+@pytest.mark.long
 def test_peaks_are_of_one_kind_and_losses_are_judged_by_other_seeds(entry: Path) -> None:
     held = 16 << 20
     entry.write_text(
@@ -320,6 +323,7 @@ def test_peaks_are_of_one_kind_and_losses_are_judged_by_other_seeds(entry: Path)
     assert row["tried"]["seedDrift"] > 0
 
 
+@pytest.mark.long
 def test_losses_of_a_step_without_random_numbers_are_those_of_any_seed(entry: Path) -> None:
     (row,) = what_if(entry, "--try", *changes_of("fused-optimizer"))["changes"]
     assert row["tried"]["seedDrift"] == 0

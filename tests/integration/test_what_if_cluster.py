@@ -127,6 +127,7 @@ def test_a_pipeline_of_two_stages(tmp_path: Path) -> None:
     assert one["stepMs"]["value"] < four["stepMs"]["value"] < 4 * one["stepMs"]["value"]
 
 
+@pytest.mark.long
 def test_a_pipeline_of_more_stages_than_modules(tmp_path: Path) -> None:
     code, _, errors = predict(tmp_path, CLUSTER.replace("count = 512", "count = 2"), *changes("pipeline:4"))
     assert code == 2

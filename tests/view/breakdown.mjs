@@ -29,7 +29,7 @@ test('the view fits into 170 pixels: no figure is cut off', async (t) => {
     for (const list of ['Operations', 'Module types', 'Lines']) {
       await choose(list);
       await until(async () => {
-        const { page, view, cut } = await window.view.locator('html').evaluate((html) => {
+        const { page, view, beyond, cut } = await window.view.locator('html').evaluate((html) => {
           const isCut = (element) =>
             element.scrollWidth > element.clientWidth + 1 || element.getBoundingClientRect().right > html.clientWidth;
           const shown = [
@@ -40,11 +40,14 @@ test('the view fits into 170 pixels: no figure is cut off', async (t) => {
           return {
             page: html.clientWidth,
             view: html.scrollWidth,
+            beyond: [...html.querySelectorAll('body *')]
+              .filter((element) => element.getBoundingClientRect().right > html.clientWidth)
+              .map((element) => element.outerHTML.slice(0, 200)),
             cut: shown.filter(isCut).map((element) => element.outerHTML),
           };
         });
         assert.ok(page <= width && page >= width - 2, `the view is ${page} wide`);
-        assert.ok(view <= page, `${view} of ${page}`);
+        assert.ok(view <= page, `${view} of ${page}: ${list}: ${beyond.join('\n')}`);
         assert.deepEqual(cut, []);
       });
     }

@@ -28,6 +28,10 @@ sys.path.append(str(ROOT / "tests" / "remote"))  # another machine, for who asks
 PATIENCE = 60  # seconds until a condition is given up
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "long: takes long, and has a quicker test of the same kind beside it")
+
+
 def wait_for(condition: Callable[[], Any], explain: Callable[[], object]) -> Any:
     deadline = time.monotonic() + PATIENCE
     while not (result := condition()):

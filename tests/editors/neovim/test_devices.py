@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from conftest import Editor
 
 TEXT = "table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\\n')"
@@ -16,6 +17,7 @@ def test_devices_are_compared(editor: Editor) -> None:
     assert "at least" in table  # nobody has measured there
 
 
+@pytest.mark.long
 def test_a_device_that_is_not_known_is_named(editor: Editor) -> None:
     editor.profile()
     editor.neovim.command("Ridgeline devices abacus")

@@ -11,6 +11,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import pytest
 from conftest import BARS, BINARY, DIGITS, ROOT, Editor, daemon_of, line_of, open_bars, project, wait_for
 from sshd import serving
 
@@ -308,6 +309,7 @@ def test_broken_code_is_a_diagnostic_on_its_line_and_save_profiles_again(editing
     editing.until("require('ridgeline.session').summary(1).profileId ~= ...", mended)
 
 
+@pytest.mark.long
 def test_a_killed_daemon_comes_back_with_its_profiles(editor: Editor):
     editor.profile()
     summary = "require('ridgeline.session').summary(1)"

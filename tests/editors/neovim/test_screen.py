@@ -299,7 +299,7 @@ def test_bars_move_and_the_code_follows(terminal: Terminal):
     terminal.until_not("stale")
 
 
-@pytest.mark.parametrize("columns", [80, 50])
+@pytest.mark.parametrize("columns", [pytest.param(80, marks=pytest.mark.long), 50])
 def test_no_message_has_to_be_confirmed(tmp_path: Path, columns: int):
     """Each message is awaited; then the editor must take a command."""
     with Terminal(tmp_path, project(tmp_path), columns, 24) as terminal:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from conftest import Editor, Terminal, project
 
 LINES = "table.concat(vim.api.nvim_buf_get_lines(vim.fn.bufnr('ridgeline://what-if'), 0, -1, false), '\\n')"
@@ -87,6 +88,7 @@ def test_a_change_is_applied_as_one_undo_step_and_profiled(editor: Editor) -> No
     editor.until(LINES + ":find('Applied: bfloat16 autocast · .-measured%s+[%dn]')")
 
 
+@pytest.mark.long
 def test_it_is_cancelled(editor: Editor) -> None:
     editor.profile()
     open_list(editor)

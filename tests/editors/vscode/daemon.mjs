@@ -5,7 +5,7 @@ import { cpSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
-import { ownWindow, vscode } from './shared.mjs';
+import { long, ownWindow, vscode } from './shared.mjs';
 import { root, until } from './workbench.mjs';
 
 /** The processes of the daemon that came with the extension. */
@@ -81,7 +81,7 @@ async function anotherMachine(t) {
   return { ...JSON.parse(said), drop: () => machine.stdin.write('drop\n') };
 }
 
-test('a profile on another machine goes on while the connection is broken', async (t) => {
+long('a profile on another machine goes on while the connection is broken', async (t) => {
   const machine = await anotherMachine(t);
   const local = vscode.project();
   const remote = `${local}-there`;

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { test } from 'node:test';
-import { ownWindow, vscode } from './shared.mjs';
+import { long, ownWindow, vscode } from './shared.mjs';
 import { root, until } from './workbench.mjs';
 
 /** A project whose model comes from a package in its environment. */
@@ -13,7 +12,7 @@ function libraryProject() {
   return path.join(folder, 'project');
 }
 
-test('a package that is named has bars, hints and hovers in its files', async (t) => {
+long('a package that is named has bars, hints and hovers in its files', async (t) => {
   const window = await ownWindow(t, { folder: libraryProject() });
   await window.profile();
   const below = await window.hover('model');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { ownWindow, vscode } from './shared.mjs';
+import { long, ownWindow, vscode } from './shared.mjs';
 import { root, until } from './workbench.mjs';
 
 test('a profile shows in the gutter, at the ends of the lines, in lens, hover and status bar', async (t) => {
@@ -59,7 +59,7 @@ test('a notebook is not profiled, and the message and the view say how to go on'
   await window.view.getByRole('button', { name: 'Profile this file' }).waitFor();
 });
 
-test('a notebook is exported by the Jupyter extension, where there is one', async (t) => {
+long('a notebook is exported by the Jupyter extension, where there is one', async (t) => {
   vscode.addExtension(path.join(root, 'tests/editors/vscode/jupyter-extension'));
   t.after(() => vscode.removeExtension('ms-toolsai.jupyter'));
   const exported = async (window) => {
@@ -147,7 +147,7 @@ test('a mistake is shown at its line, with the traceback, until it is mended', a
   await until(async () => assert.ok((await window.markers()).some(({ stale }) => !stale)));
 });
 
-test('figures are stale after an edit, and fresh after a save', async (t) => {
+long('figures are stale after an edit, and fresh after a save', async (t) => {
   const window = await ownWindow(t);
   await window.profile();
   await window.openView();
@@ -303,7 +303,7 @@ test('a trace is imported from the explorer, and the lines of its report are lin
   vscode.set({});
 });
 
-test('an entry point is written from the file in the editor, or for a class of the workspace', async (t) => {
+long('an entry point is written from the file in the editor, or for a class of the workspace', async (t) => {
   const window = await ownWindow(t, { file: null });
   window.write(
     'net.py',

@@ -1,6 +1,9 @@
 /** What the tests share: VS Code with the extension, and one window with a profile, for tests that change nothing. */
-import { after, before } from 'node:test';
+import { after, before, test } from 'node:test';
 import { builtVsix, VSCode } from './workbench.mjs';
+
+/** A test that takes long, and has a quicker one of the same kind beside it, in tests/view or tests/editors/neovim. */
+export const long = process.env.RIDGELINE_LONG === undefined ? () => {} : test;
 
 export let vscode;
 let profiled;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { assertDressed } from './dress.mjs';
-import { ownWindow, profiledWindow, vscode } from './shared.mjs';
+import { long, ownWindow, profiledWindow, vscode } from './shared.mjs';
 import { until } from './workbench.mjs';
 
 const batchSize = async (window) =>
@@ -35,7 +35,7 @@ test('dragging the throughput changes the digits in the code, and one undo bring
   await window.view.getByText(`batch size ${shown}`).first().waitFor();
 });
 
-test('a drag is written once, at its end, also where files are saved by themselves', async (t) => {
+long('a drag is written once, at its end, also where files are saved by themselves', async (t) => {
   vscode.set({ 'files.autoSave': 'afterDelay', 'files.autoSaveDelay': 50 });
   t.after(() => vscode.set({}));
   const window = await ownWindow(t);
@@ -80,38 +80,41 @@ test('a drag is written once, at its end, also where files are saved by themselv
   await until(async () => assert.equal(window.read('entry.py'), before));
 });
 
-test('a batch size that is settled on is tried, and the measured figure takes the place of the predicted one', async (t) => {
-  const window = await ownWindow(t);
-  await window.profile();
-  await window.openView();
-  const throughput = window.slider('Throughput');
-  await window.focus(throughput);
-  await throughput.press('ArrowRight'); // a size that no profile samples by itself
-  await until(async () => assert.equal(await batchSize(window), '65'));
-  await window.view.locator('.knowledge', { hasText: 'predicted' }).waitFor();
-  await window.view.locator('.knowledge', { hasText: /^, measured$/ }).waitFor();
-  await window.view.locator('.slider.time .note', { hasText: 'measured' }).waitFor();
-  await window.lens(/Batch 65: .*measured/).waitFor();
-  // One figure, wherever it stands.
-  await until(async () => {
-    const rate = (await window.view.locator('.slider.time .figure').innerText()).replaceAll('\u00a0', ' ');
-    assert.match(rate, /^[\d.e+]+ samples\/s$/);
-    const spoken = await throughput.getAttribute('aria-valuetext');
-    assert.equal(`${spoken.split(' ')[0]} samples/s`, rate);
-    const head = await window.view.locator('.charts > div').first().locator('.head .figure').innerText();
-    assert.equal(head, `${rate.split(' ')[0]} at 65`);
-    for (const text of [
-      await window.lens(/Batch 65: /).innerText(),
-      (await window.lineWith('def input_provider')).text,
-    ]) {
-      assert.ok(
-        text.replaceAll('\u00a0', ' ').includes(`${rate} ·`) && text.includes('measured'),
-        `${text}, not ${rate}`,
-      );
-    }
-  });
-  assert.equal(await window.notification('Ridgeline').count(), 0, 'a trial is quiet');
-});
+long(
+  'a batch size that is settled on is tried, and the measured figure takes the place of the predicted one',
+  async (t) => {
+    const window = await ownWindow(t);
+    await window.profile();
+    await window.openView();
+    const throughput = window.slider('Throughput');
+    await window.focus(throughput);
+    await throughput.press('ArrowRight'); // a size that no profile samples by itself
+    await until(async () => assert.equal(await batchSize(window), '65'));
+    await window.view.locator('.knowledge', { hasText: 'predicted' }).waitFor();
+    await window.view.locator('.knowledge', { hasText: /^, measured$/ }).waitFor();
+    await window.view.locator('.slider.time .note', { hasText: 'measured' }).waitFor();
+    await window.lens(/Batch 65: .*measured/).waitFor();
+    // One figure, wherever it stands.
+    await until(async () => {
+      const rate = (await window.view.locator('.slider.time .figure').innerText()).replaceAll('\u00a0', ' ');
+      assert.match(rate, /^[\d.e+]+ samples\/s$/);
+      const spoken = await throughput.getAttribute('aria-valuetext');
+      assert.equal(`${spoken.split(' ')[0]} samples/s`, rate);
+      const head = await window.view.locator('.charts > div').first().locator('.head .figure').innerText();
+      assert.equal(head, `${rate.split(' ')[0]} at 65`);
+      for (const text of [
+        await window.lens(/Batch 65: /).innerText(),
+        (await window.lineWith('def input_provider')).text,
+      ]) {
+        assert.ok(
+          text.replaceAll('\u00a0', ' ').includes(`${rate} ·`) && text.includes('measured'),
+          `${text}, not ${rate}`,
+        );
+      }
+    });
+    assert.equal(await window.notification('Ridgeline').count(), 0, 'a trial is quiet');
+  },
+);
 
 test('drilling in moves the markers, and back and top return', async () => {
   const window = await profiledWindow();

@@ -103,6 +103,7 @@ def test_a_save_of_another_batch_size_runs_nothing(editor: Editor) -> None:
     assert summary["batchSize"] == 48 and summary["change"] == ""
 
 
+@pytest.mark.long
 def test_a_save_says_what_it_changed(editor: Editor) -> None:
     entry = editor.folder / "entry.py"
     step = "optimizer.zero_grad()"

@@ -98,6 +98,7 @@ def set_to(entry: Path, size: int) -> dict[str, Any]:
     return {"command": "ridgeline.setBatchSize", "arguments": [entry.as_uri(), size]}
 
 
+@pytest.mark.long
 def test_folders_may_have_other_names_there(host: Host, connect: Connect, tmp_path: Path) -> None:
     """The host has the project at one place, the editor at another; an unsaved text is what runs."""
     entry = copy_of_mlp(tmp_path / "there")

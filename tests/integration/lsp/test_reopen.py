@@ -93,7 +93,14 @@ def test_a_linked_project_has_its_figures(tmp_path: Path, stdio: Start) -> None:
     ("old", "new", "code", "place", "words"),
     [
         ("(model.parameters(),", "(list(model.parameters())[2:],", "gradient-never-used", "self.fc1 =", "fc1.weight"),
-        ("= model(images)", "= model(images * sum([0] * 10**7 + [1]))", "host-bound", "batch_size", "No operation"),
+        pytest.param(
+            "= model(images)",
+            "= model(images * sum([0] * 10**7 + [1]))",
+            "host-bound",
+            "batch_size",
+            "No operation",
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_advice_is_of_what_was_measured(

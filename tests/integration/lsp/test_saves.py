@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from .editor import Editor
 
 STEP = "        optimizer.zero_grad()"
@@ -45,6 +47,7 @@ def test_a_profile_after_a_save_ends_in_time_and_says_what_it_leaves_out(editor:
     assert prediction["batch"] is None and "64 only" in prediction["message"]
 
 
+@pytest.mark.long
 def test_a_save_of_a_slow_step_keeps_what_was_predicted_while_the_step_is_the_same(editor: Editor) -> None:
     entry = editor.folder / "entry.py"
     slow = STEP.replace("optimizer", "time.sleep(0.4); optimizer")

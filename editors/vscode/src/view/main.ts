@@ -410,23 +410,23 @@ function answers({
   const offer = (batch: Batch | null, what: string) => {
     if (batch === null) return [];
     const { measured } = batch;
-    const throughputText =
+    const throughput =
       measured !== null
         ? `${rate(measured.samplesPerSecond)} samples/s`
         : batch.samplesPerSecond === null
           ? ''
           : `${estimated(batch.samplesPerSecond, rate)} samples/s`;
-    const text = [
-      throughputText,
-      measured !== null ? bytes(measured.peakBytes) : estimated(batch.peakBytes, bytes),
+    const peak = measured !== null ? bytes(measured.peakBytes) : estimated(batch.peakBytes, bytes);
+    const source =
       measured !== null
         ? 'measured'
         : batch.carriedOver
           ? 'from before the save'
           : batch.extrapolated
             ? 'extrapolated'
-            : '',
-    ].filter(Boolean);
+            : '';
+    // The conclusion itself has figures, and tells what was measured from what was not.
+    const text = (what !== conclusion ? [throughput, peak, source] : measured !== null ? [] : [source]).filter(Boolean);
     const isNear = batch.batchSize <= near * Math.max(...sizes.map((each) => each.batchSize));
     const size = isNear
       ? button('button.size', String(batch.batchSize), () => choose(batch.batchSize), {
@@ -443,7 +443,9 @@ function answers({
           'span.what',
           {},
           what,
-          h('small', {}, ...text.flatMap((part, i) => (i === 0 ? [whole(part)] : [' · ', whole(part)]))),
+          text.length === 0
+            ? null
+            : h('small', {}, ...text.flatMap((part, i) => (i === 0 ? [whole(part)] : [' · ', whole(part)]))),
         ),
       ),
     ];
