@@ -27,6 +27,7 @@
 #include "cli/wait_for.h"
 #include "protocol/shown_text.h"
 #include "report/rendered_what_if.h"
+#include "step/changes/change_list.h"
 #include "step/changes/change_table.h"
 #include "worker/interpreter.h"
 
@@ -182,41 +183,6 @@ int run(const WhatIfOptions& options) {
   return is_script ? run_on_script(options, std::move(*wanted)) : run_on_entry(options, std::move(*wanted));
 }
 
-/// How a step is answered: "step: predicted, tried", "step, trace: by rule".
-std::string how_for_steps(const step::ChangeKind& kind) {
-  if (!kind.on_step) {
-    return kind.is_research ? "step, trace: from papers, predicted only" : "step, trace: by rule";
-  }
-  return std::string(kind.predictable ? "step: predicted, tried" : "step: tried") +
-         (kind.fits(step::Subject::kTrace) ? "; trace: by rule" : "");
-}
-
-std::string list_of_changes() {
-  using step::Subject;
-  std::string text;
-  for (const step::ChangeKind& kind : step::change_table()) {
-    std::vector<std::string> fits;
-    if (kind.fits(Subject::kStep)) {
-      fits.push_back(how_for_steps(kind));
-    }
-    for (const auto& [subject, name] : {std::pair(Subject::kJob, "job"), std::pair(Subject::kSearch, "search"),
-                                        std::pair(Subject::kCluster, "cluster")}) {
-      if (kind.fits(subject)) {
-        fits.emplace_back(name);
-      }
-    }
-    text += fmt::format("{:<35} {} ({})\n", step::usage_of(kind), kind.title, fmt::join(fits, "; "));
-  }
-  return text +
-         "\n"
-         "step: an entry point of `ridgeline what-if`     job: `ridgeline job show`\n"
-         "trace: a trace of `ridgeline what-if`           search: `ridgeline job optimize`\n"
-         "                                                cluster: `ridgeline job predict`\n"
-         "\n"
-         "A change \"by rule\" is estimated from the graph of the step and cannot be tried.\n"
-         "One \"from papers\" is, too, and you would have to write it yourself.\n";
-}
-
 }  // namespace
 
 void add_what_if_command(CLI::App& app, int& exit_code, const std::vector<std::string>& after_dashes) {
@@ -260,7 +226,7 @@ void add_what_if_command(CLI::App& app, int& exit_code, const std::vector<std::s
   command->add_flag_callback(
       "--list",
       [] {
-        write_out(list_of_changes(), {});
+        write_out(step::list_of_changes(), {});
         throw CLI::Success();
       },
       "List all changes and what they apply to, and exit");
