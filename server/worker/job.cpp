@@ -108,6 +108,7 @@ Job::Job(asio::io_context& loop, Reaper& reaper, JobOptions options, JobListener
       acceptor_(loop),
       patience_(loop),
       end_timer_(loop),
+      limit_(loop),
       recording_(loop),
       end_(loop) {}
 
@@ -184,6 +185,7 @@ base::Result<void, protocol::Failure> Job::spawn_command(const std::string& sour
     }
     process_ = *started;
     reaper_.watch(process_, lifetime_.guard([this](int status) { on_command_ended(status); }));
+    end_at_limit();
     return {};
   }
   const auto started = spawn_in_foreground(command(), variables, options_.discards_output);
@@ -239,6 +241,19 @@ void Job::cancel() {
   end_timer_.async_wait(lifetime_.guard([this](const boost::system::error_code& error) {
     if (!error && !status_.has_value()) {
       signal_group(process_, SIGKILL);
+    }
+  }));
+}
+
+void Job::end_at_limit() {
+  if (options_.time_limit == options_.time_limit.zero()) {
+    return;
+  }
+  limit_.expires_after(options_.time_limit);
+  limit_.async_wait(lifetime_.guard([this](const boost::system::error_code& error) {
+    if (!error && !status_.has_value()) {
+      timed_out_ = true;
+      cancel();
     }
   }));
 }
@@ -437,6 +452,7 @@ void Job::close(Client& client) {
 void Job::on_command_ended(int status) {
   status_ = status;
   end_timer_.cancel();
+  limit_.cancel();
   if (options_.in_background) {
     signal_group(process_, SIGKILL);  // what it left behind
   }
@@ -464,7 +480,7 @@ void Job::end_when_quiet() {
   patience_.cancel();
   boost::system::error_code ignored;
   acceptor_.close(ignored);
-  JobEnd end{*status_, {}, false, output_ == nullptr ? "" : output_->tail(), false, guard_report()};
+  JobEnd end{*status_, {}, false, output_ == nullptr ? "" : output_->tail(), false, guard_report(), timed_out_};
   for (Client& client : clients_) {
     if (client.joined.has_value()) {
       end.joined = true;

@@ -10,6 +10,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <list>
 #include <memory>
 #include <optional>
@@ -43,6 +44,7 @@ struct JobOptions {
   bool discards_output = false;  ///< in the foreground its streams are /dev/null, not ours; else only the end is kept
   std::string device{};          ///< "cpu": also where the code asks for CUDA; empty: what it asks for
   std::vector<int> ranks{};      ///< that are recorded, ascending; empty: all
+  std::chrono::seconds time_limit{0};  ///< in the background: then it is ended; 0: never
 };
 
 /// A process of the job that trained, or said why nothing is known of it.
@@ -60,6 +62,7 @@ struct JobEnd {
   std::string output{};               ///< in the background: the end of what the command wrote
   bool interrupted = false;           ///< by SIGINT, as far as the caller of the job noticed
   Report guard{};                     ///< of a guarded command
+  bool timed_out = false;             ///< it was ended at its time limit
 };
 
 /// Told how a job goes, on the loop.
@@ -116,6 +119,7 @@ class Job final : private AgentBuildListener {
   base::Result<pid_t, protocol::Failure> spawn_in_background(const std::vector<std::string>& variables);
   void report(const char* stage, double fraction, const std::string& message) const;
   /// The script has been stopped once its steps were timed: it is not waited for forever.
+  void end_at_limit();
   void expect_end();
   void accept();
   void read(Client& client);
@@ -152,6 +156,7 @@ class Job final : private AgentBuildListener {
   boost::asio::local::stream_protocol::acceptor acceptor_;
   boost::asio::steady_timer patience_;
   boost::asio::steady_timer end_timer_;  ///< until a command that should have ended is ended
+  boost::asio::steady_timer limit_;
   std::shared_ptr<OutputCapture> output_;
   std::list<Client> clients_;
   std::vector<Client*> waiting_;  ///< for the agent that is being built
@@ -162,6 +167,7 @@ class Job final : private AgentBuildListener {
   Agreement end_;     ///< of ranks that are stopped once they are measured
   int agreeing_ = 0;  ///< clients that have joined both
   bool cancelled_ = false;
+  bool timed_out_ = false;
   bool ended_ = false;  ///< the listener was told
   base::Lifetime lifetime_;
 };

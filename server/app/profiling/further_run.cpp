@@ -5,6 +5,8 @@ namespace ridgeline::app {
 namespace {
 
 constexpr const char* kHowTo = "With --allow-writes, in an editor the setting `run.allowWrites`, it runs all the same";
+constexpr const char* kTimedOut =
+    " It was ended at its time limit: --timeout, in an editor the setting `timeLimit`, allows more.";
 
 }  // namespace
 
@@ -18,8 +20,9 @@ std::string write_obstacle(const worker::Report& guard) {
                    " again before it was measured; it was ended there (" + guard.call + "). " + kHowTo + ".";
 }
 
-std::string kept_from(const worker::Report& guard) {
-  std::string text;
+std::string run_note(const worker::JobEnd& end) {
+  const worker::Report& guard = end.guard;
+  std::string text = end.timed_out ? kTimedOut : "";
   if (!guard.refused.empty()) {
     text += " It was kept from writing " + guard.refused + ": see --allow-writes.";
   }

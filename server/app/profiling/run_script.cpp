@@ -61,7 +61,7 @@ std::vector<int> missing_ranks(const std::vector<int>& wanted, const worker::Job
 /// Analyses the processes, or only the first that trained; where none did, the first says why.
 ScriptRun analysed_job(worker::JobEnd end, const worker::JobOptions& options, const store::Moment& began,
                        bool only_first) {
-  ScriptRun run{end.status, end.joined, std::move(end.output), options.spec.project_root};
+  ScriptRun run{end.status, end.joined, std::move(end.output), options.spec.project_root, run_note(end)};
   run.trained = static_cast<std::size_t>(std::ranges::count_if(end.processes, has_figures));
   run.missing = missing_ranks(options.ranks, end);
   if (only_first && !end.processes.empty()) {
@@ -123,11 +123,11 @@ RunFailure no_figures(ScriptRun& run, const Target& target) {
   const std::string name(base::file_name(target.entry));
   const bool ended_well = WIFEXITED(run.status) && WEXITSTATUS(run.status) == 0;
   const std::string what = ended_well ? "ended" : worker::describe_end(run.status);
-  return {protocol::failure_of(
-              ended_well ? protocol::FailureKind::kNoTrainingStep : protocol::FailureKind::kProcessDied, "iteration",
-              run.joined ? name + " " + what + " before it took a training step."
-                         : name + " " + what + " before it imported torch."),
-          std::move(run.output)};
+  return {
+      protocol::failure_of(
+          ended_well ? protocol::FailureKind::kNoTrainingStep : protocol::FailureKind::kProcessDied, "iteration",
+          name + " " + what + " before it " + (run.joined ? "took a training step." : "imported torch.") + run.note),
+      std::move(run.output)};
 }
 
 /// What an editor shows of a job in the background.
@@ -136,6 +136,7 @@ ProfileOutcome first_profile(ScriptRun run, const Target& target) {
     if (run.failures.empty()) {
       return no_figures(run, target);
     }
+    run.failures.front().message += run.note;
     run.failures.front().output = std::move(run.output);
     return std::move(run.failures.front());
   }

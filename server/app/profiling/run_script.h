@@ -39,6 +39,7 @@ struct ScriptRun {
   bool joined = false;                 ///< whether any process imported torch
   std::string output{};                ///< in the background: the end of what the command wrote
   std::string project_root{};          ///< paths of failures are shown relative to it
+  std::string note{};                  ///< run_note()
   std::size_t trained = 0;             ///< processes with figures
   std::vector<int> missing{};          ///< wanted ranks that no process had
   std::vector<RankRun> ranks{};        ///< of processes that were analysed, by rank

@@ -99,13 +99,12 @@ RunFailure why_nothing(worker::JobEnd& end) {
     const auto* failure = std::get_if<protocol::Failure>(&process.outcome);
     if (failure != nullptr && !failure->message.empty()) {
       protocol::Failure told = *failure;
-      told.message += kept_from(end.guard);
+      told.message += run_note(end);
       return {std::move(told), std::move(end.output)};
     }
   }
   return what_if_failure(FailureKind::kNoTrainingStep,
-                         "The script ended before enough steps were taken." + kept_from(end.guard),
-                         std::move(end.output));
+                         "The script ended before enough steps were taken." + run_note(end), std::move(end.output));
 }
 
 }  // namespace

@@ -51,6 +51,7 @@ base::Result<worker::JobOptions, RunFailure> plan_job(const ScriptRequest& reque
   options.spec.batch_size = request.batch_size;
   options.command = request.command;
   options.device = request.place.device;
+  options.time_limit = request.place.time_limit;
   options.guarded = options.discards_output = request.is_silent;
   const std::string& first = request.command.front();
   if (is_script(first)) {

@@ -64,10 +64,10 @@ protocol::Failure skipped(FailureKind kind, int size, const std::string& message
 protocol::Failure why_nothing(const worker::JobEnd& end, int size) {
   for (const worker::JobProcess& process : end.processes) {
     if (const auto* failure = std::get_if<protocol::Failure>(&process.outcome)) {
-      return skipped(failure->kind, size, failure->message + kept_from(end.guard));
+      return skipped(failure->kind, size, failure->message + run_note(end));
     }
   }
-  return skipped(FailureKind::kNoTrainingStep, size, "No process took a training step." + kept_from(end.guard));
+  return skipped(FailureKind::kNoTrainingStep, size, "No process took a training step." + run_note(end));
 }
 
 /// Adds to `output` what a process measured at another batch size.

@@ -28,6 +28,8 @@ def main():
         subprocess.Popen(["sleep", "600"])
     if "--fail" in sys.argv:
         raise ValueError("the script's own mistake")
+    if "--wait" in sys.argv:
+        __import__("time").sleep(600)
     model = nn.Linear(64, 8)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     data = TensorDataset(torch.randn(640, 64), torch.randint(0, 8, (640,)))
@@ -130,6 +132,15 @@ def test_a_script_that_fails_shows_its_output(editor: Editor) -> None:
     assert "train.py ended by itself with exit code 1 before it took a training step" in answer["message"]
     assert "ValueError: the script's own mistake" in answer["data"]["output"]
     assert "ValueError: the script's own mistake\n" in outputs(editor)
+
+
+def test_a_script_that_takes_no_step_is_ended_at_the_time_limit(editor: Editor) -> None:
+    editor.configure(timeLimit=4)
+    _, document = script(editor)
+    run = {"arguments": ["--wait"], "environment": {"MARK": str(editor.folder)}}
+    answer = editor.call("ridgeline/run", document | run)["error"]
+    assert "before it took a training step. It was ended at its time limit" in answer["message"]
+    assert processes_with(f"MARK={editor.folder}") == []
 
 
 def test_nothing_runs_without_consent_and_arguments_are_those_of_the_settings(editor: Editor) -> None:
