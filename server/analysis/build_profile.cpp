@@ -275,7 +275,8 @@ void add_warnings(const BatchRun& run, Profile& profile) {
     profile.warnings.push_back(std::move(why));
   }
   std::ranges::move(others, std::back_inserter(profile.warnings));
-  if (profile.batch_size_known && profile.iteration.ms.value > 0 &&
+  const bool trains = !profile.script || profile.script->step.end != protocol::StepEnd::kForward;
+  if (trains && profile.batch_size_known && profile.iteration.ms.value > 0 &&
       profile.iteration.by_phase[static_cast<std::size_t>(Phase::kBackward)] == 0) {
     const auto longest = std::ranges::max_element(profile.lines, {}, &LineCost::total_ms);
     profile.warnings.push_back(

@@ -4,7 +4,6 @@
 #include <array>
 #include <chrono>
 #include <filesystem>
-#include <random>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -13,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "base/file.h"
+#include "base/random_digits.h"
 #include "report/units.h"
 #include "store/profile_store.h"
 #include "worker/agent_build.h"
@@ -152,7 +152,11 @@ Check check_energy(const FirstStart& found) {
 
 /// Why nothing can be written into the folder; empty when it can.
 std::string write_problem(const std::string& folder) {
-  const std::string name = folder + "/doctor-" + std::to_string(std::random_device()());
+  const auto digits = base::random_digits(8);
+  if (!digits) {
+    return digits.error().message();
+  }
+  const std::string name = folder + "/doctor-" + *digits;
   const auto failed = base::write_atomically(name, "ridgeline\n", base::FileAccess::kOwner, base::Durability::kNone);
   std::error_code problem;
   fs::remove(name, problem);

@@ -27,15 +27,20 @@ base::Result<protocol::BoundaryRequest> parse_step_boundary(const std::string& t
   if (text.empty()) {
     return request;
   }
-  if (text == "optimizer" || text == "dataloader") {
-    request.end = text == "optimizer" ? protocol::StepEnd::kOptimizer : protocol::StepEnd::kDataLoader;
-    return request;
+  for (const auto& [name, end] :
+       {std::pair("optimizer", protocol::StepEnd::kOptimizer), std::pair("dataloader", protocol::StepEnd::kDataLoader),
+        std::pair("forward", protocol::StepEnd::kForward)}) {
+    if (text == name) {
+      request.end = end;
+      return request;
+    }
   }
   const std::size_t colon = text.rfind(':');
   const char* const end = text.data() + text.size();
   if (colon == std::string::npos || std::from_chars(text.data() + colon + 1, end, request.line).ptr != end ||
       request.line < 1) {
-    return base::error("--step-boundary takes optimizer, dataloader or a line such as train.py:12, not " + text);
+    return base::error("--step-boundary takes optimizer, dataloader, forward or a line such as train.py:12, not " +
+                       text);
   }
   std::error_code problem;
   request.end = protocol::StepEnd::kLine;

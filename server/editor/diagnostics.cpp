@@ -6,6 +6,7 @@
 #include "analysis/advice.h"
 #include "base/path.h"
 #include "editor/batch_size_method.h"
+#include "editor/failure_frames.h"
 #include "editor/mistakes.h"
 #include "report/labels.h"
 #include "report/observation_text.h"
@@ -18,11 +19,6 @@ using protocol::Diagnostic;
 using protocol::DiagnosticSeverity;
 
 constexpr const char* kSource = "ridgeline";
-
-bool is_own(const Entry& entry, const std::string& file) {
-  return file == entry.path ||
-         (file.starts_with(entry.project_root + "/") && file.find("/site-packages/") == std::string::npos);
-}
 
 /// Above the code where there is nothing better: the first provider's name, or the first line.
 protocol::Range entry_range(const Snapshot& snapshot) {
@@ -45,35 +41,72 @@ std::optional<std::size_t> line_now(const Snapshot& snapshot, int line) {
   return index < map.size() ? map[index] : std::nullopt;
 }
 
+/// "blocks.py:37 ← unet.py:24: ": where the failure is and who called that, up to the frame that called frames[called].
+std::string way_to(const std::vector<protocol::TraceFrame>& frames, std::size_t called) {
+  constexpr std::size_t kMostPlaces = 4;
+  std::string way;
+  std::size_t places = 0;
+  for (std::size_t i = frames.size(); i-- > called && places < kMostPlaces; ++places) {
+    way += (way.empty() ? "" : " ← ") + std::string(base::file_name(frames[i].file)) + ":" +
+           std::to_string(frames[i].line);
+  }
+  return frames.size() - called > kMostPlaces ? way + " ← …: " : way + ": ";
+}
+
+/// The other frames, for who wants to go there.
+std::vector<protocol::DiagnosticRelatedInformation> other_frames(const std::vector<protocol::TraceFrame>& frames,
+                                                                 const protocol::TraceFrame* shown) {
+  std::vector<protocol::DiagnosticRelatedInformation> related;
+  for (const protocol::TraceFrame& frame : frames) {
+    if (&frame != shown) {
+      const auto line = static_cast<std::uint32_t>(frame.line - 1);
+      related.push_back(
+          {{frame.file, {{line, 0}, {line + 1, 0}}}, frame.function.empty() ? "called here" : "in " + frame.function});
+    }
+  }
+  return related;
+}
+
+/// At the innermost own frame in the file that shows the failure; a hint at each other frame in this document.
 void add_failure(const Snapshot& snapshot, const Entry& entry, std::vector<Diagnostic>& diagnostics) {
   const protocol::Failure& failure = *entry.failed;
-  const FailurePlace place = place_of(entry);
-  Diagnostic diagnostic;
-  diagnostic.range = entry_range(snapshot);
-  const bool here = place.path == snapshot.document.path();
-  if (here && place.line > 0) {
-    const auto line = line_now(snapshot, place.line);
+  const std::vector<protocol::TraceFrame> frames = own_frames(entry);
+  const bool shows_it = snapshot.document.path() == snapshot.failed_file;
+  Diagnostic shown;
+  shown.severity = static_cast<DiagnosticSeverity>(protocol::info_of(failure.kind).severity);
+  shown.code = protocol::name_of(failure.kind);
+  shown.source = kSource;
+  shown.data = {{"stage", failure.stage}};
+  bool is_innermost_here = true;
+  for (std::size_t i = frames.size(); i-- > 0;) {
+    if (frames[i].file != snapshot.document.path()) {
+      continue;
+    }
+    const bool is_error = std::exchange(is_innermost_here, false) && shows_it;
+    const auto line = line_now(snapshot, frames[i].line);
     if (!line.has_value()) {
-      return;  // the line was changed since: it may be fixed
-    }
-    diagnostic.range = snapshot.line_range(*line);
-  }
-  diagnostic.severity = static_cast<DiagnosticSeverity>(protocol::info_of(failure.kind).severity);
-  diagnostic.code = protocol::name_of(failure.kind);
-  diagnostic.source = kSource;
-  diagnostic.message = failure.message;
-  diagnostic.data = {{"stage", failure.stage}};
-  if (snapshot.client.diagnostics.related_information) {
-    for (const protocol::TraceFrame& frame : failure.frames) {
-      if (is_own(entry, frame.file) && frame.line > 0 &&
-          (!here || frame.line != place.line || frame.file != place.path)) {
-        const auto line = static_cast<std::uint32_t>(frame.line - 1);
-        diagnostic.related_information.push_back({{frame.file, {{line, 0}, {line + 1, 0}}},
-                                                  frame.function.empty() ? "called here" : "in " + frame.function});
+      if (is_error) {
+        return;  // the line was changed since: it may be fixed
       }
+      continue;
     }
+    Diagnostic diagnostic = shown;
+    diagnostic.range = snapshot.line_range(*line);
+    diagnostic.severity = is_error ? shown.severity : DiagnosticSeverity::kHint;
+    diagnostic.message = (i + 1 < frames.size() ? way_to(frames, i + 1) : "") + failure.message;
+    if (snapshot.client.diagnostics.related_information) {
+      diagnostic.related_information = other_frames(frames, &frames[i]);
+    }
+    diagnostics.push_back(std::move(diagnostic));
   }
-  diagnostics.push_back(std::move(diagnostic));
+  if (is_innermost_here) {
+    shown.range = entry_range(snapshot);
+    shown.message = (frames.empty() ? "" : way_to(frames, 0)) + failure.message;
+    if (snapshot.client.diagnostics.related_information) {
+      shown.related_information = other_frames(frames, nullptr);
+    }
+    diagnostics.push_back(std::move(shown));
+  }
 }
 
 DiagnosticSeverity severity_of(analysis::AdviceKind kind) {
@@ -182,19 +215,6 @@ std::string unparsed_message(const lsp::Document& document) {
          " could not be parsed: it took too long. Look for a bracket or a quote that is not closed. Until then, hovers "
          "on "
          "functions and classes show no figures; profiling, the figures on lines and the batch size still work.";
-}
-
-FailurePlace place_of(const Entry& entry) {
-  if (entry.failed.has_value()) {
-    const auto& frames = entry.failed->frames;
-    const auto innermost = std::find_if(frames.rbegin(), frames.rend(), [&](const protocol::TraceFrame& frame) {
-      return is_own(entry, frame.file) && frame.line > 0;
-    });
-    if (innermost != frames.rend()) {
-      return {innermost->file, innermost->line};
-    }
-  }
-  return {entry.path, 0};
 }
 
 std::vector<Diagnostic> diagnostics(const Snapshot& snapshot) {

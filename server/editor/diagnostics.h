@@ -8,13 +8,6 @@
 
 namespace ridgeline::editor {
 
-/// Where the failure of an entry is shown: the innermost frame in the project's own files, else the entry file.
-struct FailurePlace {
-  std::string path;
-  int line = 0;  ///< from 1; 0: no line
-};
-FailurePlace place_of(const Entry& entry);
-
 /// The message about a document that could not be parsed.
 std::string unparsed_message(const lsp::Document& document);
 

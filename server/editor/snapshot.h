@@ -26,6 +26,7 @@ struct Snapshot {
   std::shared_ptr<const Entry> own{};              ///< the document as an entry; null: nothing is known of it
   std::shared_ptr<const LineView> lines{};         ///< from the profiled text to the document; null: there is none
   std::shared_ptr<const Entry> failed{};           ///< whose failure is shown here; null: none
+  std::string failed_file{};                       ///< that has the error of this failure, not hints: file_of_failure()
   std::shared_ptr<const LineView> failed_lines{};  ///< from the text that failed; null: it is the document's
   std::optional<source::Call> call{};              ///< at the position of the request
   bool writes_entry_points = false;                ///< the client has the command ridgeline.writeEntryPoint

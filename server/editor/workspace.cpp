@@ -11,6 +11,7 @@
 #include "base/path.h"
 #include "editor/answers_json.h"
 #include "editor/diagnostics.h"
+#include "editor/failure_frames.h"
 
 namespace ridgeline::editor {
 
@@ -107,6 +108,7 @@ void Workspace::opened(const lsp::Document& document) {
     }
   });
   publish(uri);
+  move_failure(document);
 }
 
 base::Task<void> Workspace::load_figures(std::string path) {
@@ -141,6 +143,16 @@ void Workspace::closed(const lsp::Document& document) {
   }
   if (is_python(document)) {
     reread(document.path());
+    move_failure(document);
+  }
+}
+
+void Workspace::move_failure(const lsp::Document& document) {
+  if (failed_at(document) != nullptr) {
+    for (const auto& [uri, view] : views_) {
+      publish_later(uri);
+    }
+    refresh(session_.capabilities().diagnostics.pull, "workspace/diagnostic/refresh");
   }
 }
 
@@ -259,6 +271,9 @@ std::optional<Snapshot> Workspace::snapshot(SourceView& view, const std::shared_
   const std::string& entry = waiting->question.entry;
   snapshot.entry = entry.empty() ? entries_.for_file(document.path()) : entries_.find(entry);
   snapshot.failed = failed_at(document);
+  if (snapshot.failed != nullptr) {
+    snapshot.failed_file = file_of_failure(*snapshot.failed, session_.documents());
+  }
   bool complete = true;
   if (const FileFigures* file = snapshot.file(); file != nullptr && file->text != nullptr) {
     snapshot.lines = view.lines({snapshot.entry->figures, file->text});
@@ -296,12 +311,10 @@ bool Workspace::find_call(SourceView& view, Snapshot& snapshot, const std::share
 
 std::shared_ptr<const Entry> Workspace::failed_at(const lsp::Document& document) const {
   for (const auto& [path, entry] : entries_.all()) {
-    if (!entry->failed.has_value()) {
-      continue;
-    }
-    const std::string place = place_of(*entry).path;
-    const bool shown_there = place == path || session_.documents().find_path(place) != nullptr;
-    if (document.path() == (shown_there ? place : path)) {
+    const std::vector<protocol::TraceFrame> frames = own_frames(*entry);
+    if (entry->failed.has_value() &&
+        (document.path() == file_of_failure(*entry, session_.documents()) ||
+         std::ranges::find(frames, document.path(), &protocol::TraceFrame::file) != frames.end())) {
       return entry;
     }
   }

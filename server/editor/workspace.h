@@ -91,6 +91,8 @@ class Workspace {
   /// Nothing when the view, or what the question needs of it, is not there yet; it has been requested.
   std::optional<Snapshot> snapshot(SourceView& view, const std::shared_ptr<Waiting>& waiting);
   bool find_call(SourceView& view, Snapshot& snapshot, const std::shared_ptr<Waiting>& waiting);
+  /// Which file has the error of a failure depends on which are open.
+  void move_failure(const lsp::Document& document);
   std::shared_ptr<const Entry> failed_at(const lsp::Document& document) const;
   void on_update(const std::string& uri);
   void report_unparsed(const SourceView& view);

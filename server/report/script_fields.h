@@ -11,7 +11,7 @@ void fields(Io& io, analysis::StepRule& step) {
   io("endsAt", step.end,
      "What ends a training step: the step of an optimizer, the next batch of a data loader, that a line runs, a "
      "backward pass in which the optimizers step, or, where the script updates its weights itself, the next batch or "
-     "forward pass after that.");
+     "forward pass after that, or, where nothing is trained, the next call of the model.");
   io("requested", step.requested, "Whether --step-boundary says so; else it was found.");
   io("optimizers", step.optimizers,
      "The optimizers that step in turn in one training step, numbered by their first steps from 1. Empty: unknown.",

@@ -42,6 +42,9 @@ std::string step_text(const StepRule& step) {
       return "ends with the backward pass, in which the optimizers step";
     case protocol::StepEnd::kWeightUpdate:
       return "ends before the next batch or forward pass, once the script has updated its weights itself";
+    case protocol::StepEnd::kForward:
+      return std::string("is one call of the model, up to the next") +
+             (step.requested ? ", as requested" : ": the script computes no gradients");
     case protocol::StepEnd::kOptimizer:
       break;
   }

@@ -13,7 +13,9 @@ namespace {
 
 constexpr auto kLibraries =
     std::to_array<std::string_view>({"torch", "lightning", "pytorch_lightning", "transformers", "accelerate"});
-constexpr auto kTrainingCalls = std::to_array<std::string_view>({".backward(", ".step(", ".fit(", "trainer.train("});
+/// What trains, or computes without gradients.
+constexpr auto kStepCalls = std::to_array<std::string_view>(
+    {".backward(", ".step(", ".fit(", "trainer.train(", "no_grad(", "inference_mode(", ".generate("});
 
 /// The first name after `from`, or one of those after `import`.
 bool imports_a_library(const SourceTree::Content& content, Node statement) {
@@ -56,7 +58,7 @@ std::optional<Span> find_training_start(const SourceTree& tree) {
   if (!has_library) {
     return std::nullopt;
   }
-  return guard.has_value() || std::ranges::none_of(kTrainingCalls, occurs) ? guard : first;
+  return guard.has_value() || std::ranges::none_of(kStepCalls, occurs) ? guard : first;
 }
 
 bool has_main_guard(const SourceTree& tree) {

@@ -9,8 +9,8 @@
 namespace ridgeline::source {
 
 /// The statement of the file that starts it: `if __name__ == "__main__":`; without one, where the file takes a training
-/// step somewhere (backward(), step(), fit(), Trainer.train()), the first call, loop or `with` at the top. Nothing when
-/// the file does not import torch, or a library that trains with it, at the top.
+/// step somewhere (backward(), step(), fit(), Trainer.train()) or computes without gradients, the first call, loop or
+/// `with` at the top. Nothing when the file does not import torch, or a library that trains with it, at the top.
 ///
 /// Pure. Looks at the statements at the top only; the text is searched once.
 std::optional<Span> find_training_start(const SourceTree& tree);

@@ -4,8 +4,8 @@ if vim.g.loaded_ridgeline or vim.fn.has("nvim-0.10") == 0 then return end
 vim.g.loaded_ridgeline = true
 
 vim.api.nvim_create_user_command("Ridgeline", function(command) require("ridgeline.command").run(command.fargs) end, {
-  nargs = "+",
-  desc = "What training steps cost: profile, run, code, init, cancel, breakdown, costliest, bars, what-if, toggle, log",
+  nargs = "*",
+  desc = "What training steps cost: without a subcommand, a list of them",
   complete = function(typed, line) return require("ridgeline.command").complete(typed, line) end,
 })
 

@@ -49,6 +49,8 @@ export interface WhatIfState {
   changes: ChangeAnswer[] | null;
   /** What brought the last profile: a change that was asked about and then written; null: nothing of the kind. */
   applied: AppliedChange | null;
+  /** The change that was written last, which can be undone; null once anything else was edited. */
+  written: string[] | null;
   /** Offers to try what was not tried, with how long that takes; empty: nothing is left to try. */
   tryText: string;
   /** Where the figures are from, and what makes them less certain. */
@@ -133,6 +135,8 @@ export type FromView =
   | { type: 'tryAllChanges' }
   /** Writes the change into the entry file, as one undo step. */
   | { type: 'applyChange'; change: string[] }
+  /** Takes back what was written last. */
+  | { type: 'undoChange' }
   /** Ends what goes on of the first two. */
   | { type: 'cancelWhatIf' }
   /** The text of `ridgeline job show`. */

@@ -116,6 +116,8 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
         return void this.whatIf.tryAll();
       case 'applyChange':
         return void this.whatIf.apply(message.change);
+      case 'undoChange':
+        return void this.whatIf.undo();
       case 'cancelWhatIf':
         return this.whatIf.cancel();
       case 'openJobReport':

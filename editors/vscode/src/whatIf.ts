@@ -20,6 +20,8 @@ export class WhatIf implements vscode.Disposable {
   private profileId: string | undefined;
   private running: { change: string[] | null; cancel: vscode.CancellationTokenSource } | undefined;
   private failure: string | null = null;
+  /** The change that was written last, as long as that was the last edit. */
+  private written: { change: string[]; uri: string; version: number } | undefined;
   private entry: string | undefined;
   private readonly disposables: vscode.Disposable[];
 
@@ -31,6 +33,7 @@ export class WhatIf implements vscode.Disposable {
       this.idle,
       profiles.onDidChange(() => this.followEntry()),
       profiles.onDidProgress(() => this.running && this.emitter.fire()),
+      vscode.workspace.onDidChangeTextDocument(({ document }) => this.forgetWritten(document)),
     ];
   }
 
@@ -39,6 +42,7 @@ export class WhatIf implements vscode.Disposable {
     return {
       changes: this.first.length > 0 ? this.first : (this.answer?.changes ?? null),
       applied: summary?.applied ?? null,
+      written: this.written?.change ?? null,
       tryText: this.untried().length === 0 ? '' : (this.answer?.tryText ?? ''),
       basis: this.answer?.basisText ?? null,
       warnings: this.answer?.warnings ?? [],
@@ -135,11 +139,33 @@ export class WhatIf implements vscode.Disposable {
         textDocument: { uri: entry.toString() },
         change,
       });
-      this.failure =
-        edit === null ? noEditReason : (await apply(edit)) ? null : 'The text changed meanwhile: apply it again.';
+      const isWritten = edit !== null && (await apply(edit));
+      this.failure = edit === null ? noEditReason : isWritten ? null : 'The text changed meanwhile: apply it again.';
+      const document = this.documentOf(entry.toString());
+      if (isWritten && document !== undefined)
+        this.written = { change, uri: entry.toString(), version: document.version };
     } catch (error) {
       this.failure = error instanceof Error ? error.message : String(error);
     }
+    this.emitter.fire();
+  }
+
+  /** Takes back the change that was written last. */
+  async undo(): Promise<void> {
+    const written = this.written;
+    const document = written && this.documentOf(written.uri);
+    if (written === undefined || document?.version !== written.version) return;
+    await vscode.window.showTextDocument(document, { viewColumn: vscode.ViewColumn.One }); // `undo` is of what has the focus
+    await vscode.commands.executeCommand('undo');
+  }
+
+  private documentOf(uri: string): vscode.TextDocument | undefined {
+    return vscode.workspace.textDocuments.find((document) => document.uri.toString() === uri);
+  }
+
+  private forgetWritten(document: vscode.TextDocument): void {
+    if (this.written?.uri !== document.uri.toString() || this.written.version === document.version) return;
+    this.written = undefined;
     this.emitter.fire();
   }
 

@@ -75,6 +75,16 @@ def test_progress_is_told_as_lsp_progress(profiled: Editor):
     assert kinds[0] == "begin" and kinds[-1] == "end" and kinds.count("report") >= 3
 
 
+def test_without_a_subcommand_all_are_listed_and_enter_runs_one(profiled: Editor):
+    profiled.neovim.command("Ridgeline")
+    names = [line.split()[0] for line in profiled.neovim.current.buffer[:]]
+    assert sorted(names) == profiled.lua("require('ridgeline.command').complete('', 'Ridgeline ')")
+    profiled.neovim.current.window.cursor = (1 + names.index("breakdown"), 0)
+    profiled.neovim.feedkeys("\r")
+    profiled.until("vim.api.nvim_buf_get_name(0):find('breakdown', 1, true)")
+    profiled.neovim.feedkeys("q")
+
+
 def test_statusline_is_the_state_in_words(editing: Editor):
     status = "require('ridgeline').statusline()"
     assert "samples/s · 9.46 MiB" in editing.lua(status)

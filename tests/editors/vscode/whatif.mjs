@@ -86,9 +86,11 @@ test('a change is asked about, tried and applied, and the next profile makes the
   // It is written as one undo step, and redone; the save profiles it.
   await fused.getByRole('button', { name: 'Apply' }).click();
   await until(async () => assert.ok((await window.lineWith('momentum=0.9, fused=True)')) !== null));
-  await window.focusEditor();
-  await window.page.keyboard.press('Control+Z');
+  await fused.getByText('Applied').waitFor();
+  await fused.getByRole('button', { name: 'Undo' }).click();
   await until(async () => assert.equal(await window.lineWith('fused=True'), null));
+  await fused.getByRole('button', { name: 'Apply' }).waitFor();
+  await window.focusEditor();
   await window.page.keyboard.press('Control+Y');
   await until(async () => assert.ok((await window.lineWith('fused=True')) !== null));
   await window.save();

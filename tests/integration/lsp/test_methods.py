@@ -103,6 +103,34 @@ def test_a_save_of_another_batch_size_runs_nothing(editor: Editor) -> None:
     assert summary["batchSize"] == 48 and summary["change"] == ""
 
 
+def test_a_failure_stands_at_each_line_of_the_project_that_led_to_it(editor: Editor) -> None:
+    """The error is in a file that is not open at first: the caller that is open has it until then."""
+    entry = editor.folder / "entry.py"
+    blocks = editor.folder / "net" / "blocks.py"
+    blocks.parent.mkdir()
+    blocks.write_text("def widen(hidden, linear):\n    return linear(hidden)\n")
+    text = entry.read_text().replace("self.fc2(hidden)", "widen(hidden[:, 1:], self.fc2)")
+    entry.write_text("from net.blocks import widen\n" + text)
+    document = editor.open(entry)
+    editor.call("ridgeline/profile", document)
+    severities = lambda path: sorted(d["severity"] for d in editor.diagnostics.get(path.as_uri(), []))  # noqa: E731
+    editor.until(lambda: severities(entry) and severities(entry)[0] == 1)
+    lines = entry.read_text().splitlines()
+    called, outer = (
+        next(i for i, line in enumerate(lines) if words in line) for words in ("widen(hidden[", "= model(images)")
+    )
+    by_line = {d["range"]["start"]["line"]: d for d in editor.diagnostics[entry.as_uri()]}
+    assert by_line[called]["severity"] == 1 and by_line[outer]["severity"] == 4
+    assert by_line[called]["message"].startswith("blocks.py:2: RuntimeError: ")
+    assert by_line[outer]["message"].startswith(f"blocks.py:2 ← entry.py:{called + 1}: RuntimeError: ")
+    editor.open(blocks)
+    editor.until(lambda: severities(blocks) == [1])
+    assert editor.diagnostics[blocks.as_uri()][0]["message"].startswith("RuntimeError: ")
+    related = [place["location"]["uri"] for place in editor.diagnostics[blocks.as_uri()][0]["relatedInformation"]]
+    assert set(related) == {entry.as_uri()}
+    editor.until(lambda: set(severities(entry)) == {4})
+
+
 @pytest.mark.long
 def test_a_save_says_what_it_changed(editor: Editor) -> None:
     entry = editor.folder / "entry.py"

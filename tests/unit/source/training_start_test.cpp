@@ -23,6 +23,7 @@ TEST(FindTrainingStart, IsTheGuardElseTheFirstThatRuns) {
   EXPECT_EQ(marked_line("from torch import nn\ndef main():\n  loss.backward()\nmain()\n"), "main()");
   EXPECT_EQ(marked_line("import numpy, torch.nn as nn\nfor x in xs:\n  optimizer.step()\n"), "for x in xs:");
   EXPECT_EQ(marked_line("from transformers import Trainer\ntrainer.train()\n"), "trainer.train()");
+  EXPECT_EQ(marked_line("import torch\nwith torch.no_grad():\n  model(x)\n"), "with torch.no_grad():");
 }
 
 TEST(FindTrainingStart, NeedsALibraryAndSomethingThatTrains) {

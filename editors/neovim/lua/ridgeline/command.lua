@@ -74,6 +74,35 @@ local COMMANDS = {
   log = log,
 }
 
+local WHAT = {
+  { "profile", "profile this entry point, or run this training script and profile it" },
+  { "code", "profile again, with figures for the lines of a package" },
+  { "init", "open an entry point for this training script" },
+  { "cancel", "stop the running profile" },
+  { "breakdown", "the module tree" },
+  { "costliest", "the lines that cost most, as a quickfix list" },
+  { "bars", "throughput and memory as movable bars" },
+  { "what-if", "what changes of the step would bring" },
+  { "devices", "the step on other devices, predicted" },
+  { "job", "what the ranks of a recorded job did and waited for" },
+  { "job-optimize", "the fastest strategy that a search finds for that job" },
+  { "toggle", "hide or show the figures beside the code" },
+  { "log", "warnings, the last failure, output and messages" },
+}
+
+--- A row for each subcommand; Enter runs the one at the cursor.
+local function list(code)
+  local function run()
+    local name = vim.api.nvim_get_current_line():match("^%S+")
+    screen.close(0)
+    M.run({ name })
+  end
+  local buffer = screen.buffer("commands", code, { q = { screen.close, 0 }, ["<CR>"] = { run } })
+  local rows = vim.tbl_map(function(what) return { { ("%-14s"):format(what[1]), "RidgelineTitle" }, what[2] } end, WHAT)
+  screen.write(buffer, rows)
+  screen.open(buffer, { split = "below", win = -1, height = #rows })
+end
+
 -- One word of each group, in any order; without one, the group's first.
 local ARGUMENTS = { costliest = { { "lines", "operations", "modules" }, { "time", "memory" } } }
 
@@ -108,6 +137,10 @@ end
 ---@param arguments string[]
 function M.run(arguments)
   local name, typed = arguments[1], vim.list_slice(arguments, 2)
+  if not name then
+    local here = vim.api.nvim_get_current_buf()
+    return list(vim.b[here].ridgeline_code or here)
+  end
   if name == "code" then
     local here = vim.api.nvim_get_current_buf()
     return COMMANDS.code(vim.b[here].ridgeline_code or here, unpack(packages_in(typed)))

@@ -63,6 +63,7 @@ const whatIf = new WhatIfPanel({
   try: (change) => post({ type: 'tryChange', change }),
   tryAll: () => post({ type: 'tryAllChanges' }),
   apply: (change) => post({ type: 'applyChange', change }),
+  undo: () => post({ type: 'undoChange' }),
   cancel: () => post({ type: 'cancelWhatIf' }),
 });
 

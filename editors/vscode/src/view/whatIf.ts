@@ -10,6 +10,8 @@ export interface WhatIfEvents {
   try(change: string[]): void;
   tryAll(): void;
   apply(change: string[]): void;
+  /** What was applied last. */
+  undo(): void;
   cancel(): void;
 }
 
@@ -85,13 +87,13 @@ export class WhatIfPanel {
           ]
         : applying.length === 0
           ? [h('p.lead', {}, 'None of the usual changes can be predicted for this step.')]
-          : [h('ul.changes', {}, ...paying.map((change) => this.row(change, isBusy)))]),
+          : [h('ul.changes', {}, ...paying.map((change) => this.row(change, isBusy, state.written)))]),
     );
     this.useless.hidden = applying.length === paying.length;
     const useless = applying.filter(({ bringsNothing }) => bringsNothing);
     this.useless.replaceChildren(
       h('summary', {}, useless.length === 1 ? '1 change brings nothing' : `${useless.length} changes bring nothing`),
-      h('ul.changes', {}, ...useless.map((change) => this.row(change, isBusy))),
+      h('ul.changes', {}, ...useless.map((change) => this.row(change, isBusy, state.written))),
     );
     this.offer.replaceChildren(
       ...(state.tryText === '' || state.isOutdated
@@ -143,7 +145,7 @@ export class WhatIfPanel {
       this.element.querySelector<HTMLElement>(`[data-does="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   }
 
-  private row(row: ChangeAnswer, isBusy: boolean): HTMLElement {
+  private row(row: ChangeAnswer, isBusy: boolean, written: string[] | null): HTMLElement {
     const name = row.change.join(' + ');
     const label = row.tried === null ? 'Try' : 'Try again';
     const remark = [row.lossText, row.certaintyText].filter(Boolean).join('; ');
@@ -163,13 +165,23 @@ export class WhatIfPanel {
             'aria-label': `${label}: ${row.title}`,
             title: 'Runs the changed step in turns with the unchanged one; no file is changed',
           }),
-          row.canBeWritten
-            ? button('button.plain', 'Apply', () => this.events.apply(row.change), {
-                'data-does': `apply ${name}`,
-                'aria-label': `Apply: ${row.title}`,
-                title: 'Writes it into the code, as one undo step',
-              })
-            : null,
+          written !== null && JSON.stringify(written) === JSON.stringify(row.change)
+            ? h(
+                'span.written',
+                {},
+                'Applied · ',
+                button('button.link', 'Undo', () => this.events.undo(), {
+                  'data-does': `undo ${name}`,
+                  'aria-label': `Undo: ${row.title}`,
+                }),
+              )
+            : row.canBeWritten
+              ? button('button.plain', 'Apply', () => this.events.apply(row.change), {
+                  'data-does': `apply ${name}`,
+                  'aria-label': `Apply: ${row.title}`,
+                  title: 'Writes it into the code, as one undo step',
+                })
+              : null,
         ),
       ),
       figure('predicted', row.predictedText),

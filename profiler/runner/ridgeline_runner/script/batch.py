@@ -9,7 +9,7 @@ from typing import Any
 
 from ridgeline_runner.common.patches import Patches
 from ridgeline_runner.script.backward_watch import Backward
-from ridgeline_runner.script.batch_dimension import Samples, samples_loaded
+from ridgeline_runner.script.batch_dimension import Samples, samples_in, samples_loaded
 from ridgeline_runner.script.forward_samples import ForwardSamples, Probe
 from ridgeline_runner.script.step_samples import StepSamples
 from ridgeline_runner.step.entry import tensors_in
@@ -33,6 +33,7 @@ class BatchSize:
         self._probed = 0  # samples of the backward passes of the step that goes on
         self._probed_all = True
         self._probed_when_watched = 0
+        self._called: Samples | None = None  # with which a model that is not trained was called, in this step
 
     @property
     def size(self) -> int:
@@ -66,6 +67,11 @@ class BatchSize:
             self._probed_all = self._probed_all and rows is not None
             self._probed += rows or 0
 
+    def model_begins(self, arguments: Any) -> None:
+        """The step that begins is a call of a model that is not trained."""
+        with contextlib.suppress(Exception):
+            self._called = samples_in(tensors_in(arguments))
+
     def part_ended(self, optimizer: int, *, closure: bool) -> None:
         if self.forwards is not None:
             with contextlib.suppress(Exception):  # whatever tensors of the script's do, it goes on
@@ -75,11 +81,14 @@ class BatchSize:
         """Ends a step that is not watched, or one after decide()."""
         is_known = self._probe is not None and self._probed_all and self._probed > 0
         rate = self._probed / self._probed_when_watched if is_known else None
-        self.samples.step_ended(self._loaded, self._batches, rate)
+        loaded = self._loaded
+        if self._called is not None and (loaded is None or not self._called.doubt):
+            loaded = self._called  # a loader gives the batch of a call before the step
+        self.samples.step_ended(loaded, self._batches, rate)
         self._begin_step()
 
     def _begin_step(self) -> None:
-        self._loaded = None
+        self._loaded = self._called = None
         self._batches = self._probed = 0
         self._probed_all = True
 
@@ -88,7 +97,7 @@ class BatchSize:
         forwards, self.forwards = self.forwards, None
         if forwards is None:
             return
-        self.samples.watched(forwards.found(), forwards.backwards)
+        self.samples.watched(forwards.found() or self._called, forwards.backwards)
         self._probe = forwards.probe()
         if self._probe is not None:
             self._probed_when_watched = self._probed = self._probe.samples * forwards.backwards

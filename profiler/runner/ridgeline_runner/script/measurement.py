@@ -96,7 +96,7 @@ class Measurement:
         self._ends_after_listing = False
         self._last_step: int | None = None  # with which the ranks of a job end; None: not known
         self.backwards = 0  # that have begun
-        self._forward: tuple[Any, Any] | None = None  # with which the step begins
+        self._forward: tuple[Any, ...] | None = None  # with which the step begins
         self._models: tuple[Any, ...] = ()
         self._experiment: ScriptExperiment | None = None  # in place of a recording
 
@@ -127,7 +127,7 @@ class Measurement:
 
     # ---- what happens ------------------------------------------------------------------------------------------------
 
-    def step_ended(self, now: int, forward: tuple[Any, Any] | None = None) -> None:
+    def step_ended(self, now: int, forward: tuple[Any, ...] | None = None) -> None:
         """`forward`: the module that is called now, and its arguments, where that ended the step."""
         self._forward = forward
         self.steps += 1
@@ -142,6 +142,8 @@ class Measurement:
         if self._state in (self._warming, self._waiting_for_answer, self._waiting_for_step):
             self._observe_memory(happened)
         self._state(now, happened)
+        if forward is not None and self._boundary.kind == "forward":
+            self._batch.model_begins(forward[1:])
         if self._sampled is None:
             self._moment = self._recorder.moment()
         self._closure_runs = 0

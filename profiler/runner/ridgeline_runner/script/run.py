@@ -34,6 +34,7 @@ from ridgeline_runner.script.batch import override as override_batch_sizes
 from ridgeline_runner.script.between_steps import BetweenSteps
 from ridgeline_runner.script.communication import CommunicationWatch
 from ridgeline_runner.script.end import ScriptEnd
+from ridgeline_runner.script.forward_watch import ForwardWatch
 from ridgeline_runner.script.line_watch import LineWatch
 from ridgeline_runner.script.loader_watch import LoaderWatch
 from ridgeline_runner.script.measurement import Measurement
@@ -110,6 +111,7 @@ class _Script:
         self._stop_awaiting_forward: Callable[[], None] | None = None
         self._communication = CommunicationWatch(agent, reporter.warnings)
         self._lines: LineWatch | None = None
+        self._forwards: ForwardWatch | None = None  # of a model that is not trained
         self._is_over = False
         self._end: ScriptEnd | None = None  # with --stop, once the recording has ended
 
@@ -140,6 +142,7 @@ class _Script:
         self._loaders.install(self._patches)
         self._backward.install(self._patches)
         self._between.install(self._patches)
+        self._watch_inference()
         if self._boundary.kind == "line":
             self._watch_line()
         atexit.register(self._finish)
@@ -217,6 +220,29 @@ class _Script:
         self._patches.replace(torch.optim.Optimizer, "__init__", watch_creation)
         self._patches.replace(torch.optim.Optimizer, "profile_hook_step", watch_hook)
 
+    def _watch_inference(self) -> None:
+        """From the first module on that is put into evaluation; a batch that is fetched without gradients is another
+        sign."""
+        import torch
+
+        def watch_train(train: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(train)
+            def changed(this: Any, mode: bool = True) -> Any:
+                if not mode:
+                    self._consider_inference()
+                return train(this, mode)
+
+            return changed
+
+        self._forwards = ForwardWatch(
+            self._recorder,
+            self._options["projectRoot"],
+            self._model_begins,
+            requested=self._boundary.kind == "forward",
+            changes_model=bool(self._options["experiment"]),
+        )
+        self._patches.replace(torch.nn.Module, "train", watch_train)
+
     def _watch_line(self) -> None:
         option = self._options["stepBoundary"]
         self._lines = LineWatch(option["file"], option["line"], self._line_passed)
@@ -270,6 +296,8 @@ class _Script:
     @dynamo.unseen
     def _made_optimizer(self, optimizer: Any) -> None:
         self._optimizers.add(optimizer)
+        if not self._boundary.requested and self._boundary.kind != "forward":
+            self._forget_inference()
 
     @dynamo.unseen
     def _optimizer_stepped(self, optimizer: Any, *, closure_runs: int) -> None:
@@ -293,10 +321,30 @@ class _Script:
             self._measurement.order_changed()
         self._end_if_measured()
 
+    @dynamo.unseen
+    def _consider_inference(self) -> None:
+        if self._forwards is not None and self._boundary.may_be_inference and self._may_be_followed():
+            with contextlib.suppress(Exception):
+                self._forwards.consider()
+
+    def _model_begins(self, module: Any, arguments: Any, keywords: Any) -> None:
+        if self._may_be_followed():
+            self._end_step_if(self._boundary.model_begins, forward=(module, arguments, keywords))
+
+    def _forget_inference(self) -> None:
+        if self._forwards is not None:
+            self._forwards.stop()
+            self._forwards = None
+
     def backward_begins(self, backward: Backward) -> None:
         """backward_watch.Listener"""
         if not self._may_be_followed():
             return
+        if self._forwards is not None and not self._boundary.requested:
+            self._forget_inference()
+            if self._boundary.kind == "forward":  # the calls so far were not what the script is for
+                self._boundary.model_is_trained()
+                self._measurement.order_changed()
         is_timing = self._measurement.is_timing
         if is_timing:  # no forward pass was awaited: this one is of the next step
             self._end_step_if(self._boundary.backward_begins, backward)
@@ -363,10 +411,11 @@ class _Script:
 
         if self._is_over or (self._thread and not self._is_watched()):
             return False
-        with_gradients = torch.is_grad_enabled()
-        if with_gradients:
+        if torch.is_grad_enabled():
             self._end_step_if(self._boundary.fetching)
-        return self._between.fetching(with_gradients=with_gradients)
+        else:
+            self._consider_inference()
+        return self._between.fetching(with_gradients=self._feeds_steps())
 
     @dynamo.unseen
     def fetched(self, iterator: Any, batch: Any, indices: int | None) -> None:
@@ -374,10 +423,15 @@ class _Script:
 
     @dynamo.unseen
     def loader_starts(self, ns: int, *, is_new: bool) -> None:
+
+        if self._is_watched() and self._feeds_steps():
+            self._between.loader_starts(ns, is_new=is_new)
+
+    def _feeds_steps(self) -> bool:
+        """Whether a batch that is fetched now is one of a step, not of an evaluation between steps."""
         import torch
 
-        if torch.is_grad_enabled() and self._is_watched():
-            self._between.loader_starts(ns, is_new=is_new)
+        return torch.is_grad_enabled() or self._boundary.kind == "forward"
 
     @dynamo.unseen
     def _line_passed(self) -> None:
@@ -432,6 +486,7 @@ class _Script:
         self._is_over = True
         self._measurement.remove_hooks()
         self._await_forward_no_longer()
+        self._forget_inference()
         self._patches.undo()
         if self._lines is not None:
             self._lines.stop()

@@ -1,5 +1,5 @@
 """Where a training step of a script ends: after its optimizers, after its own updates of the weights, at the next
-batch, or before a line runs."""
+batch, before a line runs, or at the next call of a model that is not trained."""
 
 from __future__ import annotations
 
@@ -51,6 +51,15 @@ class StepBoundary:
         """A module is about to be called while gradients are enabled."""
         return False
 
+    @property
+    def may_be_inference(self) -> bool:
+        """Whether a step could be a call of a model that is not trained: model_begins() is to be called then."""
+        return False
+
+    def model_begins(self) -> bool:
+        """Such a model is about to be called."""
+        return False
+
     def description(self) -> dict[str, Any]:
         """As protocol/script_run.h has it. `optimizers` count from 1 there; empty: unknown."""
         return {"kind": self.kind, "requested": self.requested, "optimizers": [], "file": "", "line": 0}
@@ -72,9 +81,12 @@ class FoundBoundary(StepBoundary):
         self._runs_of_step = 0  # 0: the optimizers say where a step ends
         self._backwards = 0  # of this step that have begun
         self._is_due = False
+        self._is_inference = False
 
     @property
     def kind(self) -> str:  # type: ignore[override]
+        if self._is_inference:
+            return "forward"
         if self._runs_of_step:
             return "weightUpdate"
         return "backward" if self._period and set(self._period) == {self.inside_backward} else "optimizer"
@@ -83,8 +95,8 @@ class FoundBoundary(StepBoundary):
         self._weights = None
 
     def optimizer_stepped(self, number: int, optimizers: int) -> bool:
-        if self._runs_of_step:
-            self._runs_of_step, self._is_due = 0, False
+        if self._runs_of_step or self._is_inference:
+            self._runs_of_step, self._is_due, self._is_inference = 0, False, False
             self._calls.append(number)
             raise OrderChanged
         if self._period is None:
@@ -138,6 +150,18 @@ class FoundBoundary(StepBoundary):
     def fetching(self) -> bool:
         return self._take_due()
 
+    @property
+    def may_be_inference(self) -> bool:
+        return self._weights is not None and not self._runs and not self._calls
+
+    def model_begins(self) -> bool:
+        self._is_inference = self._is_inference or self.may_be_inference
+        return self._is_inference
+
+    def model_is_trained(self) -> None:
+        """The calls that were taken as steps were something else."""
+        self._is_inference = False
+
     def _take_due(self) -> bool:
         is_due, self._is_due = self._is_due, False
         return is_due
@@ -160,6 +184,16 @@ class BeforeEachBatch(StepBoundary):
         return True
 
 
+class BeforeEachForward(StepBoundary):
+    """forward_watch.py finds the model."""
+
+    kind = "forward"
+    may_be_inference = True
+
+    def model_begins(self) -> bool:
+        return True
+
+
 class BeforeLine(StepBoundary):
     """line_watch.py notices when the line runs."""
 
@@ -176,5 +210,5 @@ def boundary_of(option: dict[str, Any]) -> StepBoundary:
     """What `--step-boundary` asks for; without it, where a step ends is looked for."""
     if option["kind"] == "line":
         return BeforeLine(option["file"], option["line"])
-    kinds = {"optimizer": AfterEachOptimizerStep, "dataLoader": BeforeEachBatch}
+    kinds = {"optimizer": AfterEachOptimizerStep, "dataLoader": BeforeEachBatch, "forward": BeforeEachForward}
     return kinds.get(option["kind"], FoundBoundary)()

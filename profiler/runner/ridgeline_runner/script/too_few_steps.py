@@ -27,6 +27,7 @@ def _reason(boundary: StepBoundary, steps: int, backwards: int) -> str:
         "optimizer": f"{_counted(steps, 'step')} of its optimizers",
         "backward": _counted(steps, "backward pass", "es"),
         "weightUpdate": f"{_counted(steps, 'update')} of its weights",
+        "forward": f"{_counted(steps, 'call')} of its model",
         "dataLoader": f"{_counted(steps, 'batch', 'es')} of its data loaders",
         "line": f"line {place['line']} of {os.path.basename(place['file'])} had run {_counted(steps, 'time')}",
     }[boundary.kind]

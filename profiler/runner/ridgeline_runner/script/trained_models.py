@@ -8,13 +8,16 @@ from typing import Any
 
 
 def trained_models(called: Mapping[int, Any], optimizers: Iterable[Any]) -> tuple[Any, ...]:
-    """Those called in the step whose parameters an optimizer has; without optimizers of torch, all with some."""
+    """Those called in the step whose parameters an optimizer has; without optimizers of torch, all with some that get
+    gradients, else all with some."""
     owned = {id(p) for optimizer in optimizers for group in optimizer.param_groups for p in group["params"]}
     models = [
         model
         for model in called.values()
         if any(id(parameter) in owned if owned else parameter.requires_grad for parameter in model.parameters())
     ]
+    if not owned and not models:
+        models = [model for model in called.values() if next(model.parameters(), None) is not None]
     if owned and not models:  # they are called in compiled code, where nothing is seen
         models = _models_with(owned)
     return tuple(
