@@ -7,9 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "analysis/prediction/predictor.h"
 #include "app/jobs/described_cluster.h"
 #include "app/predict_devices.h"
+#include "app/profiling/entry_check.h"
 #include "app/traces/import_file.h"
 #include "cli/entry_runs.h"
 #include "cli/exit_codes.h"
@@ -100,6 +103,12 @@ int run(const DevicesOptions& options) {
   const bool is_trace = app::looks_like_trace(options.request->entry);
   if (const std::string problem = options_problem(options, is_trace); !problem.empty()) {
     return fail(problem, kExitUsage);
+  }
+  if (!is_trace && app::is_training_script(options.request->entry)) {
+    return fail(fmt::format("{0} is a training script: what its step takes on other devices is predicted from an entry "
+                            "point, which `ridgeline init {0}` writes.",
+                            options.request->entry),
+                kExitUsage);
   }
   const auto question = question_of(options);
   if (!question) {

@@ -12,6 +12,8 @@
 #include "analysis/prediction/answers.h"
 #include "app/predict_changes.h"
 #include "app/profiling/batch_changes.h"
+#include "app/profiling/entry_check.h"
+#include "app/profiling/find_profile.h"
 #include "app/profiling/kept_profiles.h"
 #include "app/traces/import_file.h"
 #include "cli/entry_runs.h"
@@ -22,6 +24,7 @@
 #include "cli/wait_for.h"
 #include "report/make_fit.h"
 #include "report/rendered_prediction.h"
+#include "store/fingerprint.h"
 
 namespace ridgeline::cli {
 
@@ -160,6 +163,40 @@ std::optional<app::StoredProfile> stored_profile(const PredictOptions& options, 
   return std::move(found);
 }
 
+/// From the profile that is kept of a training script: a run of it measures what the user says there.
+int answer_of_script(const PredictOptions& options, std::optional<store::ProfileRow> named) {
+  const std::string& script = options.request->entry;
+  if (options.refine || options.make_fit > 0) {
+    return fail(fmt::format("--refine and --make-fit run the step of an entry point, which `ridgeline init {}` writes.",
+                            script),
+                kExitUsage);
+  }
+  if (!named.has_value()) {
+    auto last = app::last_profile_of(script);
+    if (!last) {
+      return fail(last.error(), kExitUsage);
+    }
+    named = std::move(*last);
+  }
+  if (!named.has_value()) {
+    return fail(fmt::format("{0} is a training script without a kept profile. Measure some batch sizes first, with "
+                            "`ridgeline profile --batch-sizes auto {0}` and its arguments; then this is answered from "
+                            "them.",
+                            script),
+                kExitUsage);
+  }
+  const auto profile = app::find_profile(named->profile.id);
+  if (!profile) {
+    return fail(profile.error(), kExitUsage);
+  }
+  store::FileReader reader;
+  if (!store::is_unchanged(named->profile.fingerprint, reader)) {
+    warn(fmt::format("{} or what it imports has changed since the profile {} was made, which answers", script,
+                     named->profile.id));
+  }
+  return answer_from_stored(options, {*profile, named->profile.created_s});
+}
+
 int run(const PredictOptions& options) {
   const auto named = find_named_entry(*options.request);
   if (!named) {
@@ -178,6 +215,9 @@ int run(const PredictOptions& options) {
         "A trace has one batch size. `ridgeline devices` predicts it for other devices, and `ridgeline what-if` what "
         "changes would bring; other batch sizes need an entry point.",
         kExitUsage);
+  }
+  if (app::is_training_script(options.request->entry)) {
+    return answer_of_script(options, *named);
   }
   const auto opened = open_entry_runs(*options.request);
   if (!opened) {

@@ -349,6 +349,10 @@ base::Result<std::optional<ProfileRow>> ProfileStore::newest_in(const std::strin
       folder.ends_with('/') ? folder : folder + "/");
 }
 
+base::Result<std::optional<ProfileRow>> ProfileStore::newest_of(const std::string& entry) {
+  return first_where("entry = ?1", entry);
+}
+
 base::Result<std::optional<std::string>> ProfileStore::report(const std::string& id) {
   bool damaged = false;
   auto found = access("the stored profile in " + path_ + " cannot be read", [&](SQLite::Database& database) {

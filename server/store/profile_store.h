@@ -93,6 +93,9 @@ class ProfileStore {
   /// `folder` is a real path.
   base::Result<std::optional<ProfileRow>> newest_in(const std::string& folder);
 
+  /// The newest profile of that entry, a real path; nothing: there is none.
+  base::Result<std::optional<ProfileRow>> newest_of(const std::string& entry);
+
   /// The report of a profile, which counts as a use of it; nothing when it is no longer stored.
   /// One that was damaged on the disk is removed: an error.
   base::Result<std::optional<std::string>> report(const std::string& id);

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import ridgeline
 from training_scripts import report_of, run, write
 
 MODEL = """\
@@ -103,3 +105,17 @@ def test_too_few_calls_are_said(tmp_path: Path) -> None:
     script = write(tmp_path, EVALUATION.replace("32 * 400", "32 * 5"))
     done = run(script, options=STOP)
     assert done.returncode != 0 and "calls of its model" in " ".join(done.stderr.split()), done.stderr
+
+
+def test_what_was_measured_of_a_script_answers_later(tmp_path: Path) -> None:
+    script = write(tmp_path, EVALUATION)
+    asked = ("predict", script, "--batch-size", "48")
+    before = ridgeline(*asked)
+    assert before.returncode == 2 and f"`ridgeline profile --batch-sizes auto {script}`" in before.stderr
+    report_of(script, options=("--batch-sizes", "16,64", *STOP))
+    after = ridgeline(*asked, "--format", "json")
+    assert after.returncode == 0, after.stderr
+    assert json.loads(after.stdout)["answer"]["batchSize"] == 48
+    assert ridgeline("predict", script, "--make-fit", "4096").returncode == 2
+    devices = ridgeline("devices", script)
+    assert devices.returncode == 2 and f"`ridgeline init {script}` writes" in " ".join(devices.stderr.split())

@@ -85,6 +85,19 @@ base::Result<store::ProfileRow> last_profile(const std::string& folder) {
   return std::move(**last);
 }
 
+base::Result<std::optional<store::ProfileRow>> last_profile_of(const std::string& entry) {
+  auto store = kept_profiles();
+  if (!store) {
+    return store.error();
+  }
+  std::error_code problem;
+  auto last = store->newest_of(std::filesystem::canonical(entry, problem).string());
+  if (!last) {
+    return base::error(last.error().message());
+  }
+  return std::move(*last);
+}
+
 base::Result<std::optional<store::ProfileRow>> profile_of_id(const std::string& name) {
   if (!is_id(name)) {
     return std::optional<store::ProfileRow>();

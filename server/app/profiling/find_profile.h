@@ -16,6 +16,9 @@ base::Result<analysis::Profile> find_profile(const std::string& name);
 /// The kept profile that was made last of an entry below `folder`, or of a project that `folder` is in.
 base::Result<store::ProfileRow> last_profile(const std::string& folder);
 
+/// The kept profile that was made last of that file; nothing: there is none.
+base::Result<std::optional<store::ProfileRow>> last_profile_of(const std::string& entry);
+
 /// The kept profile of that id; nothing: it is no id, or there is a file of that name.
 base::Result<std::optional<store::ProfileRow>> profile_of_id(const std::string& name);
 
