@@ -96,11 +96,9 @@ std::string nothing_text(const app::ScriptRun& run, const protocol::BoundaryRequ
   if (boundary.end == protocol::StepEnd::kLine) {
     return fmt::format("line {} of {} did not run: there is nothing to report", boundary.line, boundary.file);
   }
-  return "no process of the command took a training step: there is nothing to report. A step ends where an optimizer "
-         "of "
-         "torch.optim steps, or where weights change after a backward pass; --step-boundary FILE:LINE names a line "
-         "before "
-         "which one ends";
+  return "no process of the command took a step: there is nothing to report. A step ends where an optimizer of "
+         "torch.optim steps, where weights change after a backward pass, or, where no gradients are computed, with the "
+         "next call of the model; --step-boundary names another place, such as forward, or a line as FILE:LINE";
 }
 
 /// The ranks that `--ranks` names, ascending; none: all.

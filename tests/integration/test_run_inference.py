@@ -81,6 +81,15 @@ def test_each_call_of_the_model_is_a_step(tmp_path: Path, source: str, samples: 
     assert "is one call of the model, up to the next" in " ".join(done.stderr.split())
 
 
+def test_calls_with_gradients_are_steps_where_that_is_asked_for(tmp_path: Path) -> None:
+    source = GENERATION.replace("Net().eval()", "Net()").replace("with torch.inference_mode():", "if True:")
+    script = write(tmp_path, source)
+    assert "no process of the command took a step" in run(script, options=STOP).stderr
+    report = report_of(script, options=("--step-boundary", "forward", *STOP))
+    assert report["script"]["step"] | {"endsAt": "forward", "requested": True} == report["script"]["step"]
+    assert report["entry"]["batchSize"] == 4
+
+
 def test_an_evaluation_before_training_is_no_step(tmp_path: Path) -> None:
     source = EVALUATION.replace(
         'print("right", right)',

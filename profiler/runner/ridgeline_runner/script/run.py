@@ -222,8 +222,18 @@ class _Script:
 
     def _watch_inference(self) -> None:
         """From the first module on that is put into evaluation; a batch that is fetched without gradients is another
-        sign."""
+        sign. Where the user asks for it, from the first module on that is made."""
         import torch
+
+        requested = self._boundary.kind == "forward"
+
+        def watch_creation(create: Callable[..., None]) -> Callable[..., None]:
+            @functools.wraps(create)
+            def created(this: Any, *arguments: Any, **keywords: Any) -> None:
+                self._consider_inference()
+                create(this, *arguments, **keywords)
+
+            return created
 
         def watch_train(train: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(train)
@@ -238,10 +248,12 @@ class _Script:
             self._recorder,
             self._options["projectRoot"],
             self._model_begins,
-            requested=self._boundary.kind == "forward",
+            requested=requested,
             changes_model=bool(self._options["experiment"]),
         )
         self._patches.replace(torch.nn.Module, "train", watch_train)
+        if requested:
+            self._patches.replace(torch.nn.Module, "__init__", watch_creation)
 
     def _watch_line(self) -> None:
         option = self._options["stepBoundary"]
