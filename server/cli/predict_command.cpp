@@ -163,38 +163,35 @@ std::optional<app::StoredProfile> stored_profile(const PredictOptions& options, 
   return std::move(found);
 }
 
-/// From the profile that is kept of a training script: a run of it measures what the user says there.
-int answer_of_script(const PredictOptions& options, std::optional<store::ProfileRow> named) {
+/// From the profile that is kept of a training script: only a run with the user's arguments could make another one.
+int answer_of_script(const PredictOptions& options) {
   const std::string& script = options.request->entry;
   if (options.refine || options.make_fit > 0) {
     return fail(fmt::format("--refine and --make-fit run the step of an entry point, which `ridgeline init {}` writes.",
                             script),
                 kExitUsage);
   }
-  if (!named.has_value()) {
-    auto last = app::last_profile_of(script);
-    if (!last) {
-      return fail(last.error(), kExitUsage);
-    }
-    named = std::move(*last);
-  }
-  if (!named.has_value()) {
-    return fail(fmt::format("{0} is a training script without a kept profile. Measure some batch sizes first, with "
-                            "`ridgeline profile --batch-sizes auto {0}` and its arguments; then this is answered from "
-                            "them.",
-                            script),
-                kExitUsage);
-  }
-  const auto profile = app::find_profile(named->profile.id);
-  if (!profile) {
-    return fail(profile.error(), kExitUsage);
+  const auto last = app::last_profile_of(script);
+  if (!last) {
+    return fail(last.error(), kExitUsage);
   }
   store::FileReader reader;
-  if (!store::is_unchanged(named->profile.fingerprint, reader)) {
-    warn(fmt::format("{} or what it imports has changed since the profile {} was made, which answers", script,
-                     named->profile.id));
+  if (last->has_value() && store::is_unchanged((*last)->profile.fingerprint, reader)) {
+    const auto profile = app::find_profile((*last)->profile.id);
+    return profile ? answer_from_stored(options, {*profile, (*last)->profile.created_s})
+                   : fail(profile.error(), kExitUsage);
   }
-  return answer_from_stored(options, {*profile, named->profile.created_s});
+  const std::string before = last->has_value()
+                                 ? fmt::format(
+                                       " The profile {} is of the code before a change: its id in place of the file "
+                                       "answers from that.",
+                                       (*last)->profile.id)
+                                 : "";
+  return fail(
+      fmt::format("{0} is a training script, and its batch sizes are not measured. `ridgeline profile "
+                  "--batch-sizes auto {0}`, with its arguments, measures some; then this is answered from them.{1}",
+                  script, before),
+      kExitUsage);
 }
 
 int run(const PredictOptions& options) {
@@ -217,7 +214,7 @@ int run(const PredictOptions& options) {
         kExitUsage);
   }
   if (app::is_training_script(options.request->entry)) {
-    return answer_of_script(options, *named);
+    return answer_of_script(options);
   }
   const auto opened = open_entry_runs(*options.request);
   if (!opened) {

@@ -120,7 +120,9 @@ def test_what_was_measured_of_a_script_answers_later(tmp_path: Path) -> None:
     script = write(tmp_path, EVALUATION)
     asked = ("predict", script, "--batch-size", "48")
     before = ridgeline(*asked)
-    assert before.returncode == 2 and f"`ridgeline profile --batch-sizes auto {script}`" in before.stderr
+    assert before.returncode == 2 and f"`ridgeline profile --batch-sizes auto {script}`" in " ".join(
+        before.stderr.split()
+    )
     report_of(script, options=("--batch-sizes", "16,64", *STOP))
     after = ridgeline(*asked, "--format", "json")
     assert after.returncode == 0, after.stderr

@@ -54,7 +54,9 @@ def test_other_batch_sizes_are_run_and_predicted(tmp_path: Path) -> None:
 
     script.write_text(script.read_text() + "# changed\n")
     answer = ridgeline(*asked, **cache)
-    assert answer.returncode != 0, "the profile is out of date, and a script is no entry point"
+    assert answer.returncode == 2 and f"The profile {report['id']} is of the code before a change" in answer.stderr
+    by_id = ("predict", report["id"], *asked[2:])
+    assert ridgeline(*by_id, **cache).returncode == 0
     assert "ridgeline profile" in answer.stderr
 
 
