@@ -52,8 +52,7 @@ void add_options(CLI::App& command, const std::shared_ptr<ProfileOptions>& optio
                        "Stop the script once its steps are recorded and timed, instead of letting it finish"),
       command.add_option("--step-boundary", options->script.step_boundary,
                          "What ends a step: optimizer, dataloader, forward (the next call of the model), or a line as "
-                         "FILE:LINE; default: "
-                         "detected"),
+                         "FILE:LINE; default: detected"),
       command.add_option("--batch-size", script.batch_size, "Samples per training step; default: detected")
           ->check(number_in(1, 1 << 24)),
       command.add_flag("--allow-writes", options->script.allow_writes,

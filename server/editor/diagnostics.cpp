@@ -53,12 +53,13 @@ std::string way_to(const std::vector<protocol::TraceFrame>& frames, std::size_t 
   return frames.size() - called > kMostPlaces ? way + " ← …: " : way + ": ";
 }
 
-/// The other frames, for who wants to go there.
-std::vector<protocol::DiagnosticRelatedInformation> other_frames(const std::vector<protocol::TraceFrame>& frames,
+/// The frames but for the one that is shown, if any; none for a client that cannot show them.
+std::vector<protocol::DiagnosticRelatedInformation> other_frames(const Snapshot& snapshot,
+                                                                 const std::vector<protocol::TraceFrame>& frames,
                                                                  const protocol::TraceFrame* shown) {
   std::vector<protocol::DiagnosticRelatedInformation> related;
   for (const protocol::TraceFrame& frame : frames) {
-    if (&frame != shown) {
+    if (snapshot.client.diagnostics.related_information && &frame != shown) {
       const auto line = static_cast<std::uint32_t>(frame.line - 1);
       related.push_back(
           {{frame.file, {{line, 0}, {line + 1, 0}}}, frame.function.empty() ? "called here" : "in " + frame.function});
@@ -94,17 +95,13 @@ void add_failure(const Snapshot& snapshot, const Entry& entry, std::vector<Diagn
     diagnostic.range = snapshot.line_range(*line);
     diagnostic.severity = is_error ? shown.severity : DiagnosticSeverity::kHint;
     diagnostic.message = (i + 1 < frames.size() ? way_to(frames, i + 1) : "") + failure.message;
-    if (snapshot.client.diagnostics.related_information) {
-      diagnostic.related_information = other_frames(frames, &frames[i]);
-    }
+    diagnostic.related_information = other_frames(snapshot, frames, &frames[i]);
     diagnostics.push_back(std::move(diagnostic));
   }
   if (is_innermost_here) {
     shown.range = entry_range(snapshot);
     shown.message = (frames.empty() ? "" : way_to(frames, 0)) + failure.message;
-    if (snapshot.client.diagnostics.related_information) {
-      shown.related_information = other_frames(frames, nullptr);
-    }
+    shown.related_information = other_frames(snapshot, frames, nullptr);
     diagnostics.push_back(std::move(shown));
   }
 }

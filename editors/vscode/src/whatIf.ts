@@ -42,7 +42,7 @@ export class WhatIf implements vscode.Disposable {
     return {
       changes: this.first.length > 0 ? this.first : (this.answer?.changes ?? null),
       applied: summary?.applied ?? null,
-      written: this.written?.change ?? null,
+      written: this.written?.uri === this.entry ? (this.written?.change ?? null) : null,
       tryText: this.untried().length === 0 ? '' : (this.answer?.tryText ?? ''),
       basis: this.answer?.basisText ?? null,
       warnings: this.answer?.warnings ?? [],

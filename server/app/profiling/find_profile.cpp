@@ -91,11 +91,7 @@ base::Result<std::optional<store::ProfileRow>> last_profile_of(const std::string
     return store.error();
   }
   std::error_code problem;
-  auto last = store->newest_of(std::filesystem::canonical(entry, problem).string());
-  if (!last) {
-    return base::error(last.error().message());
-  }
-  return std::move(*last);
+  return store->newest_of(std::filesystem::canonical(entry, problem).string());
 }
 
 base::Result<std::optional<store::ProfileRow>> profile_of_id(const std::string& name) {

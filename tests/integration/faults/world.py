@@ -24,7 +24,7 @@ from lsp.wire import PATIENCE, Daemon, Wire, connected
 from processes import processes_with
 
 GOOD = entry()
-KEPT_RECORDINGS = 4  # at most: server/app/profiling/kept_recordings.h
+KEPT_RECORDINGS = 4  # at most: server/store/recording_files.h
 AT_ONCE = 40  # projects: a daemon remembers each that it has profiled
 SETTINGS: dict[str, Any] = {"timeBudget": 0.05, "saveTimeBudget": 0.05, "batchSizes": [2]}
 # docs/dev/protocol.md: what an answer may say went wrong.

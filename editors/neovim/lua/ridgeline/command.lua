@@ -137,14 +137,10 @@ end
 ---@param arguments string[]
 function M.run(arguments)
   local name, typed = arguments[1], vim.list_slice(arguments, 2)
-  if not name then
-    local here = vim.api.nvim_get_current_buf()
-    return list(vim.b[here].ridgeline_code or here)
-  end
-  if name == "code" then
-    local here = vim.api.nvim_get_current_buf()
-    return COMMANDS.code(vim.b[here].ridgeline_code or here, unpack(packages_in(typed)))
-  end
+  local here = vim.api.nvim_get_current_buf()
+  local code = vim.b[here].ridgeline_code or here
+  if not name then return list(code) end
+  if name == "code" then return COMMANDS.code(code, unpack(packages_in(typed))) end
   local command, groups = COMMANDS[name], ARGUMENTS[name] or {}
   local chosen = FREE[name] and typed or choose(groups, typed)
   if command and not chosen and #groups > 0 then
@@ -155,8 +151,7 @@ function M.run(arguments)
     local shown = command and table.concat(arguments, " ") or name
     return session.say(("there is no :Ridgeline %s. See :help :Ridgeline"):format(text.cut(shown, 16)), "ERROR")
   end
-  local here = vim.api.nvim_get_current_buf()
-  command(vim.b[here].ridgeline_code or here, unpack(chosen))
+  command(code, unpack(chosen))
 end
 
 function M.complete(typed, before)

@@ -165,7 +165,7 @@ export class WhatIfPanel {
             'aria-label': `${label}: ${row.title}`,
             title: 'Runs the changed step in turns with the unchanged one; no file is changed',
           }),
-          written !== null && JSON.stringify(written) === JSON.stringify(row.change)
+          written?.join(' + ') === name
             ? h(
                 'span.written',
                 {},

@@ -67,10 +67,6 @@ class ForwardWatch:
             self._stop()
             self._stop = None
 
-    @property
-    def has_model(self) -> bool:
-        return self._model is not None
-
     def _before(self, module: Any, arguments: Any, keywords: Any) -> None:
         if self._is_over or threading.get_ident() != self._thread:
             return
@@ -105,11 +101,10 @@ class ForwardWatch:
 
     def _watch_only(self, module: Any) -> None:
         """Other modules are called as without this from now on."""
-        before = self._stop
-        hook = module.register_forward_pre_hook(self._hook, prepend=True, with_kwargs=True)
-        self._stop = hook.remove
-        if before is not None:
-            before()
+        stop_watching = self._stop
+        self._stop = module.register_forward_pre_hook(self._hook, prepend=True, with_kwargs=True).remove
+        if stop_watching is not None:
+            stop_watching()
 
     @dynamo.unseen
     def _hook(self, module: Any, arguments: Any, keywords: Any) -> None:

@@ -60,6 +60,9 @@ class StepBoundary:
         """Such a model is about to be called."""
         return False
 
+    def model_is_trained(self) -> None:
+        """The calls that were taken as steps were something else."""
+
     def description(self) -> dict[str, Any]:
         """As protocol/script_run.h has it. `optimizers` count from 1 there; empty: unknown."""
         return {"kind": self.kind, "requested": self.requested, "optimizers": [], "file": "", "line": 0}
@@ -159,7 +162,6 @@ class FoundBoundary(StepBoundary):
         return self._is_inference
 
     def model_is_trained(self) -> None:
-        """The calls that were taken as steps were something else."""
         self._is_inference = False
 
     def _take_due(self) -> bool:
