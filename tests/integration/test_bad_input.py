@@ -324,11 +324,6 @@ HANGS = {
 
 # A bomb is bounded, so that the test does no harm should the product fail.
 HOSTILE = {
-    "training script": Bad(
-        "import torch\n\nopen('it-ran', 'w').close()\nwhile True:\n    torch.ones(1)\n",
-        "provider-missing",
-        ("so it was not run. Define these three functions in it, or in a new file",),
-    ),
     "one provider of three": Bad(
         "import torch\n# input_provider and iteration_provider come from elsewhere\n\n\ndef model_provider():\n"
         "    return torch.nn.Linear(2, 2)\n\n\nopen('it-ran', 'w').close()\nwhile True:\n    torch.ones(1)\n",
@@ -549,13 +544,8 @@ class Outcome:
 def profile_bad(bad: Bad, folder: Path) -> Outcome:
     before = write(bad, folder)
     mark = f"mark-{uuid.uuid4()}"
-    # `profile` runs a file without any provider as a script.
-    command = ("predict", "--batch-size", "8") if bad.kind == "provider-missing" else ("profile",)
-    done = ridgeline(
-        *(*command, folder / "entry.py", "--python", PYTHON, "--format", "json", "--seconds", "0.1"),
-        *bad.options,
-        MARK=mark,
-    )
+    options = ("--python", PYTHON, "--format", "json", "--seconds", "0.1", *bad.options)
+    done = ridgeline("profile", folder / "entry.py", *options, MARK=mark)
     return Outcome(done, folder, before, mark)
 
 

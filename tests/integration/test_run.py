@@ -377,14 +377,14 @@ def test_code_for_cuda_runs_on_the_cpu(tmp_path: Path) -> None:
     ("name", "text", "status", "expected"),
     [
         ("no torch", "pass", 0, "no Python process of the command imported torch"),
-        ("no step", "import torch\ntorch.nn.Linear(2, 2)", 1, "no process of the command took a training step"),
+        ("no step", "import torch\ntorch.nn.Linear(2, 2)", 1, "no process of the command took a step"),
         ("two steps", TRAIN.replace("else 200", "else 2"), 1, "no-training-step"),
         ("raises", TRAIN.replace("done += 1", "done += 1\n            assert done < 3"), 1, "no-training-step"),
         (
             "replaces itself",
             "import os, sys, torch\nos.execv(sys.executable, [sys.executable, '-c', 'print(5)'])",
             1,
-            "no process of the command took a training step",
+            "no process of the command took a step",
         ),
     ],
 )
