@@ -9,6 +9,7 @@
 
 #include "protocol/json_fields.h"
 #include "protocol/json_rpc.h"
+#include "protocol/script_run.h"
 
 namespace ridgeline::protocol {
 
@@ -217,7 +218,17 @@ Replica replica_from(const Json& message) {
 }
 
 ExperimentEnded experiment_ended_from(const Json& message) {
-  return {member<int>(message, "threads"), message.at("torch").get<std::string>(), message.value("cudaDevice", "")};
+  ExperimentEnded ended{.threads = member<int>(message, "threads"),
+                        .torch = message.at("torch").get<std::string>(),
+                        .cuda_device = message.value("cudaDevice", "")};
+  if (message.contains("loaderSizes")) {
+    for (const Json& size : list_at(message, "loaderSizes")) {
+      ended.loader_sizes.push_back(index_in(size, std::numeric_limits<int>::max(), 1));
+    }
+    require(ended.loader_sizes.size() <= kMaxScriptItems, "too many loader sizes");
+    ended.sizes_obstacle = reason_of(message, "sizesObstacle");
+  }
+  return ended;
 }
 
 }  // namespace ridgeline::protocol

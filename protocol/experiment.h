@@ -158,6 +158,9 @@ struct ExperimentEnded {
   int threads = 0;          ///< inside operations
   std::string torch;        ///< its version
   std::string cuda_device;  ///< the current one; empty where the experiment used none
+  // Of a script:
+  std::vector<int> loader_sizes{};  ///< as ScriptRun::loader_sizes
+  std::string sizes_obstacle{};     ///< as ScriptRun::sizes_obstacle
 };
 
 inline constexpr std::size_t kMaxChanges = 256;

@@ -49,9 +49,9 @@ int main(int argc, char** argv) {
     add_profile_command(app, exit_code, after_dashes);
     add_report_command(app, exit_code);
     group("Start here", {"profile", "report"});
-    add_predict_command(app, exit_code);
+    add_predict_command(app, exit_code, after_dashes);
     add_what_if_command(app, exit_code, after_dashes);
-    add_devices_command(app, exit_code);
+    add_devices_command(app, exit_code, after_dashes);
     add_compare_command(app, exit_code);
     add_check_command(app, exit_code);
     group("Predict and compare", {"predict", "what-if", "devices", "compare", "check"});

@@ -19,6 +19,7 @@
 #include "cli/failure_text.h"
 #include "cli/named_entry.h"
 #include "cli/options.h"
+#include "cli/script_runs.h"
 #include "cli/terminal.h"
 #include "cli/wait_for.h"
 #include "report/rendered_devices.h"
@@ -39,6 +40,7 @@ struct DevicesOptions {
   std::string recorded_on;
   int recorded_batch_size = 0;
   std::string step_boundary;
+  std::shared_ptr<ScriptOptions> script = std::make_shared<ScriptOptions>();
 };
 
 /// What stands in the way of the options together; empty: nothing.
@@ -70,6 +72,18 @@ base::Result<app::DeviceQuestion> question_of(const DevicesOptions& options) {
     question.cluster = std::move(*cluster);
   }
   return question;
+}
+
+base::Result<app::DeviceAnswer, ExitCode> predict_of_script(const DevicesOptions& options,
+                                                            const app::DeviceQuestion& question) {
+  const auto opened = ScriptRuns::open({*options.request, *options.script});
+  if (!opened) {
+    return opened.error();
+  }
+  ScriptRuns& runs = **opened;
+  runs.announce();
+  return answer_of(
+      app::predict_devices(runs, options.request->entry, runs.target().project_root, std::nullopt, question));
 }
 
 base::Result<app::DeviceAnswer, ExitCode> predict(const DevicesOptions& options, const app::DeviceQuestion& question) {
@@ -104,17 +118,23 @@ int run(const DevicesOptions& options) {
   if (const std::string problem = options_problem(options, is_trace); !problem.empty()) {
     return fail(problem, kExitUsage);
   }
-  if (!is_trace && app::is_training_script(options.request->entry)) {
-    return fail(fmt::format("{0} is a training script: what its step takes on other devices is predicted from an entry "
-                            "point, which `ridgeline init {0}` writes.",
-                            options.request->entry),
-                kExitUsage);
+  const bool is_script = !is_trace && app::is_training_script(options.request->entry);
+  if (const auto problem = script_options_problem(*options.script, options.request->entry);
+      !is_script && !problem.empty()) {
+    return fail(problem, kExitUsage);
+  }
+  if (is_script && !options.cluster.empty()) {
+    return fail(
+        fmt::format("--cluster needs an entry point, which `ridgeline init {}` writes.", options.request->entry),
+        kExitUsage);
   }
   const auto question = question_of(options);
   if (!question) {
     return fail(question.error(), kExitUsage);
   }
-  const auto answer = is_trace ? predict_of_trace(options, *question) : predict(options, *question);
+  const auto answer = is_trace    ? predict_of_trace(options, *question)
+                      : is_script ? predict_of_script(options, *question)
+                                  : predict(options, *question);
   if (!answer) {
     return answer.error();
   }
@@ -128,12 +148,15 @@ int run(const DevicesOptions& options) {
 
 }  // namespace
 
-void add_devices_command(CLI::App& app, int& exit_code) {
+void add_devices_command(CLI::App& app, int& exit_code, const std::vector<std::string>& after_dashes) {
   auto options = std::make_shared<DevicesOptions>();
   CLI::App* command = app.add_subcommand(
-      "devices", "Predict the time of a step, or of a trace of torch.profiler with shapes, on other devices.");
+      "devices",
+      "Predict the time of a training step, from an entry point, a script, or a trace with shapes, on other devices.");
   command->add_option("ENTRY", options->request->entry, "");
-  may_be_left_out(*command, "An entry point, the id of a profile of one, or a trace of torch.profiler with shapes");
+  may_be_left_out(*command,
+                  "An entry point, a training script whose arguments follow --, the id of a profile of one, or a trace "
+                  "of torch.profiler with shapes");
   command
       ->add_option("--on", options->devices,
                    "Devices, such as a100,h100,t4, or files that describe one, each with the price of an hour if "
@@ -152,6 +175,7 @@ void add_devices_command(CLI::App& app, int& exit_code) {
   add_device_option(*command, options->request);
   add_place_options(*command, options->request);
   add_timeout_option(*command, options->request);
+  add_script_options(*command, options->script);
   command
       ->add_option("--recorded-on", options->recorded_on,
                    "The GPU of the trace, such as a100, or a file that describes it, needed if the trace names no GPU "
@@ -169,7 +193,10 @@ void add_devices_command(CLI::App& app, int& exit_code) {
       "Examples:\n"
       "  ridgeline devices entry.py --on a100,t4 --price 1.10,0.35\n"
       "  ridgeline devices trace.json.gz --on h100 --recorded-on a100");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  command->callback([options, after_dashes, &exit_code] {
+    options->script->arguments = after_dashes;
+    exit_code = run(*options);
+  });
 }
 
 }  // namespace ridgeline::cli

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
 
 namespace ridgeline::cli {
 
-void add_devices_command(CLI::App& app, int& exit_code);
+/// `after_dashes`: what take_command_to_run() gave: the arguments of a script.
+void add_devices_command(CLI::App& app, int& exit_code, const std::vector<std::string>& after_dashes);
 
 }  // namespace ridgeline::cli

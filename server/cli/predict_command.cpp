@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "analysis/prediction/answers.h"
+#include "app/experiment_runner.h"
 #include "app/predict_changes.h"
 #include "app/profiling/batch_changes.h"
 #include "app/profiling/entry_check.h"
@@ -20,6 +21,7 @@
 #include "cli/failure_text.h"
 #include "cli/named_entry.h"
 #include "cli/options.h"
+#include "cli/script_runs.h"
 #include "cli/terminal.h"
 #include "cli/wait_for.h"
 #include "report/make_fit.h"
@@ -42,6 +44,7 @@ struct PredictOptions {
   std::uint64_t memory_bytes = 0;  ///< of --fits and --make-fit; 0: the capacity
   bool refine = false;
   double measure_seconds = 60;
+  std::shared_ptr<ScriptOptions> script = std::make_shared<ScriptOptions>();
 
   analysis::Question question(std::uint64_t capacity_bytes) const {
     if (batch_size > 0) {
@@ -60,15 +63,21 @@ struct PredictOptions {
   }
 };
 
+/// Of an entry point or of a script.
+struct Runs {
+  app::ExperimentRunner& runner;
+  const app::Target& target;
+};
+
 /// The changes' operations are captured and timed after the profile.
-base::Result<analysis::WhatIf, ExitCode> changes_predicted(const PredictOptions& options, EntryRuns& runs,
+base::Result<analysis::WhatIf, ExitCode> changes_predicted(const PredictOptions& options, const Runs& runs,
                                                            const analysis::Environment& environment,
                                                            app::WhatIfBase base,
                                                            std::vector<protocol::ChangeRequest> requests) {
   app::PredictedStep step{std::make_shared<const app::WhatIfBase>(std::move(base)), app::no_times(environment)};
   step.measure_seconds = options.measure_seconds;
   step.is_judged = false;  // the batch size is no change whose predictions other models were compared with
-  auto predicted = wait_for(runs.target(), app::predict_changes(runs, std::move(step), {std::move(requests)}, {}));
+  auto predicted = wait_for(runs.target, app::predict_changes(runs.runner, std::move(step), {std::move(requests)}, {}));
   if (!predicted) {
     return predicted.error();
   }
@@ -88,23 +97,19 @@ std::optional<analysis::RefinedBatch> refined_or_warn(const analysis::WhatIf& fo
   return refined;
 }
 
-int run_make_fit(const PredictOptions& options, EntryRuns& runs) {
-  const auto made = profile_now(runs);
-  if (!made) {
-    return made.error();
-  }
-  app::WhatIfBase base = app::what_if_base(*made);
+int answer_make_fit(const PredictOptions& options, const Runs& runs, const app::ProfileRun& made) {
+  app::WhatIfBase base = app::what_if_base(made);
   if (const auto problem = app::fit_problem(base); !problem.empty()) {
     return fail(fmt::format("--make-fit is not answered for this step: {}.", problem), kExitUsage);
   }
   const int size = options.make_fit;
   const auto found =
-      changes_predicted(options, runs, made->profile.environment, std::move(base), app::fitting_requests(size));
+      changes_predicted(options, runs, made.profile.environment, std::move(base), app::fitting_requests(size));
   if (!found) {
     return found.error();
   }
-  const analysis::BatchPrediction fitted = analysis::predict_batch(analysis::make_predictor(made->profile), size);
-  const std::uint64_t limit = options.memory_bytes > 0 ? options.memory_bytes : made->profile.capacity_bytes;
+  const analysis::BatchPrediction fitted = analysis::predict_batch(analysis::make_predictor(made.profile), size);
+  const std::uint64_t limit = options.memory_bytes > 0 ? options.memory_bytes : made.profile.capacity_bytes;
   const auto answer = app::make_fit(*found, size, limit, analysis::best_peak_bytes(fitted));
   if (!answer.has_value()) {
     return fail(fmt::format("The memory of a batch of {} cannot be predicted: {}.", size, found->changes.back().reason),
@@ -133,23 +138,23 @@ int answer_from_stored(const PredictOptions& options, const app::StoredProfile& 
                       {true, stored.created_s, std::max(std::int64_t{0}, age)}, std::nullopt);
 }
 
-int answer_from_new(const PredictOptions& options, EntryRuns& runs) {
-  const auto made = profile_now(runs);
-  if (!made) {
-    return made.error();
+/// `made`: a profile, just now.
+int answer_from_new(const PredictOptions& options, const Runs& runs, const app::ProfileRun& made) {
+  if (options.make_fit > 0) {
+    return answer_make_fit(options, runs, made);
   }
-  const analysis::Answer answer = answer_from(options, made->profile);
+  const analysis::Answer answer = answer_from(options, made.profile);
   std::optional<analysis::RefinedBatch> refined;
   if (options.refine && answer.batch.has_value()) {
     const int size = answer.batch->batch_size;
-    const auto found = changes_predicted(options, runs, made->profile.environment, app::what_if_base(*made),
+    const auto found = changes_predicted(options, runs, made.profile.environment, app::what_if_base(made),
                                          {app::batch_size_change(size)});
     if (!found) {
       return found.error();
     }
     refined = refined_or_warn(*found, size, options.output->warnings);
   }
-  return write_answer(options, answer, made->profile, {false, app::seconds_since_1970(), 0}, refined);
+  return write_answer(options, answer, made.profile, {false, app::seconds_since_1970(), 0}, refined);
 }
 
 /// The stored profile that answers; nothing, with a warning where an option is why.
@@ -163,35 +168,29 @@ std::optional<app::StoredProfile> stored_profile(const PredictOptions& options, 
   return std::move(found);
 }
 
-/// From the profile that is kept of a training script: only a run with the user's arguments could make another one.
+/// The kept profile of a training script answers, where there is one of its code as it is and no arguments say that
+/// another run is meant; else the script runs, and again at other batch sizes.
 int answer_of_script(const PredictOptions& options) {
   const std::string& script = options.request->entry;
-  if (options.refine || options.make_fit > 0) {
-    return fail(fmt::format("--refine and --make-fit run the step of an entry point, which `ridgeline init {}` writes.",
-                            script),
-                kExitUsage);
+  if (!options.refine && options.make_fit == 0 && options.script->arguments.empty()) {
+    const auto last = app::last_profile_of(script);
+    if (!last) {
+      return fail(last.error(), kExitUsage);
+    }
+    store::FileReader reader;
+    if (last->has_value() && store::is_unchanged((*last)->profile.fingerprint, reader)) {
+      const auto profile = app::find_profile((*last)->profile.id);
+      return profile ? answer_from_stored(options, {*profile, (*last)->profile.created_s})
+                     : fail(profile.error(), kExitUsage);
+    }
   }
-  const auto last = app::last_profile_of(script);
-  if (!last) {
-    return fail(last.error(), kExitUsage);
+  const auto opened = ScriptRuns::open({*options.request, *options.script});
+  if (!opened) {
+    return opened.error();
   }
-  store::FileReader reader;
-  if (last->has_value() && store::is_unchanged((*last)->profile.fingerprint, reader)) {
-    const auto profile = app::find_profile((*last)->profile.id);
-    return profile ? answer_from_stored(options, {*profile, (*last)->profile.created_s})
-                   : fail(profile.error(), kExitUsage);
-  }
-  const std::string before = last->has_value()
-                                 ? fmt::format(
-                                       " The profile {} is of the code before a change: its id in place of the file "
-                                       "answers from that.",
-                                       (*last)->profile.id)
-                                 : "";
-  return fail(
-      fmt::format("{0} is a training script, and its batch sizes are not measured. `ridgeline profile "
-                  "--batch-sizes auto {0}`, with its arguments, measures some; then this is answered from them.{1}",
-                  script, before),
-      kExitUsage);
+  ScriptRuns& runs = **opened;
+  const auto made = runs.profile(true);
+  return made ? answer_from_new(options, {runs, runs.target()}, *made) : static_cast<int>(made.error());
 }
 
 int run(const PredictOptions& options) {
@@ -216,20 +215,21 @@ int run(const PredictOptions& options) {
   if (app::is_training_script(options.request->entry)) {
     return answer_of_script(options);
   }
+  if (const auto problem = script_options_problem(*options.script, options.request->entry); !problem.empty()) {
+    return fail(problem, kExitUsage);
+  }
   const auto opened = open_entry_runs(*options.request);
   if (!opened) {
     return opened.error();
   }
   EntryRuns& runs = **opened;
-  if (options.make_fit > 0) {
-    return run_make_fit(options, runs);
-  }
   if (may_be_stored) {
     if (const auto stored = stored_profile(options, runs.target(), named->has_value())) {
       return answer_from_stored(options, *stored);
     }
   }
-  return answer_from_new(options, runs);
+  const auto made = profile_now(runs);
+  return made ? answer_from_new(options, {runs, runs.target()}, *made) : static_cast<int>(made.error());
 }
 
 /// At most one of them may be given; --fits and --make-fit are the last.
@@ -277,7 +277,7 @@ void check_questions(const std::vector<CLI::Option*>& questions, const CLI::Opti
 
 }  // namespace
 
-void add_predict_command(CLI::App& app, int& exit_code) {
+void add_predict_command(CLI::App& app, int& exit_code, const std::vector<std::string>& after_dashes) {
   auto options = std::make_shared<PredictOptions>();
   CLI::App* command = app.add_subcommand("predict", "Predict throughput and memory at another batch size.");
   const std::vector<CLI::Option*> questions = add_questions(*command, *options);
@@ -295,15 +295,17 @@ void add_predict_command(CLI::App& app, int& exit_code) {
       ->check(number_in(1, 3600))
       ->capture_default_str();
   add_profile_options(*command, options->request);
-  may_be_left_out(*command, "An entry point, a training script that was profiled, or the id of a kept profile");
+  may_be_left_out(*command, "An entry point, a training script whose arguments follow --, or the id of a kept profile");
+  add_script_options(*command, options->script);
   add_output_options(*command, options->output);
   add_warnings_option(*command, options->output);
   command->footer(
       "Examples:\n"
       "  ridgeline predict --batch-size 64\n"
       "  ridgeline predict entry.py --fits --memory 8GiB");
-  command->callback([options, questions, memory, &exit_code] {
+  command->callback([options, questions, memory, after_dashes, &exit_code] {
     check_questions(questions, *memory);
+    options->script->arguments = after_dashes;
     exit_code = run(*options);
   });
 }

@@ -1,10 +1,13 @@
-// `ridgeline predict ENTRY`: predicts another batch size, from the stored profile or a new one.
+// `ridgeline predict ENTRY`: predicts another batch size, from the kept profile or a new one.
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
 
 namespace ridgeline::cli {
 
-void add_predict_command(CLI::App& app, int& exit_code);
+/// `after_dashes`: what take_command_to_run() gave: the arguments of a script.
+void add_predict_command(CLI::App& app, int& exit_code, const std::vector<std::string>& after_dashes);
 
 }  // namespace ridgeline::cli

@@ -142,7 +142,7 @@ int profile(const CLI::App& command, const std::shared_ptr<ProfileOptions>& opti
 std::vector<std::string> take_command_to_run(int& argc, char** argv) {
   char** const end = argv + argc;
   char** const dashes = std::find(argv, end, std::string_view("--"));
-  constexpr std::array<std::string_view, 3> kRunCommands = {"profile", "what-if", "guard"};
+  constexpr std::array<std::string_view, 5> kRunCommands = {"profile", "predict", "what-if", "devices", "guard"};
   if (argc < 3 || std::ranges::find(kRunCommands, argv[1]) == kRunCommands.end() || dashes == end) {
     return {};
   }

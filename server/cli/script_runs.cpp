@@ -1,6 +1,10 @@
 #include "cli/script_runs.h"
 
+#include <sys/wait.h>
+
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "app/profiling/script_experiment.h"
 #include "app/profiling/what_if_base.h"
@@ -19,12 +23,22 @@ app::ScriptRequest script_of(const ScriptCommand& command) {
   script.place = command.place;
   script.stop = true;
   script.command = {command.place.entry};
-  script.command.insert(script.command.end(), command.arguments.begin(), command.arguments.end());
-  script.is_silent = !command.allow_writes;
+  script.command.insert(script.command.end(), command.options.arguments.begin(), command.options.arguments.end());
+  script.is_silent = !command.options.allow_writes;
   return script;
 }
 
 }  // namespace
+
+void add_script_options(CLI::App& command, const std::shared_ptr<ScriptOptions>& options) {
+  command.add_flag("--allow-writes", options->allow_writes, "Let the runs of a script write files and use the network");
+}
+
+std::string script_options_problem(const ScriptOptions& options, const std::string& entry) {
+  return options.arguments.empty() && !options.allow_writes
+             ? ""
+             : "Arguments after -- and --allow-writes are for training scripts: " + entry + " is an entry point.";
+}
 
 ScriptRuns::ScriptRuns(ScriptCommand command, app::Target target, worker::JobOptions job)
     : command_(std::move(command)),
@@ -44,10 +58,26 @@ base::Result<std::unique_ptr<ScriptRuns>, ExitCode> ScriptRuns::open(ScriptComma
   return std::unique_ptr<ScriptRuns>(new ScriptRuns(std::move(command), std::move(*target), std::move(*job)));
 }
 
-base::Result<app::ProfileRun, ExitCode> ScriptRuns::profile() {
+void ScriptRuns::announce() const {
   print_error(command_.place.entry + " is no entry point: it runs as it is, and again for changes" +
-              (command_.allow_writes ? "" : "; no run may write files"));
-  auto profiled = answer_of(app::profile_script(script_, {script_of(command_), {}, {}}));
+              (command_.options.allow_writes ? "" : "; no run may write files"));
+}
+
+std::string ScriptRuns::nothing_text(const app::ScriptRun& ran) const {
+  const bool ended_well = WIFEXITED(ran.status) && WEXITSTATUS(ran.status) == 0;
+  return fmt::format(
+      "{} {} before it {}: there is nothing to predict. What it writes is not shown here: `{}` shows it.",
+      command_.place.entry, ended_well ? "ended" : worker::describe_end(ran.status),
+      ran.joined ? "took a training step" : "imported torch", app::command_line(job_.command));
+}
+
+base::Result<app::ProfileRun, ExitCode> ScriptRuns::profile(bool with_sizes) {
+  announce();
+  app::ScriptRequest request = script_of(command_);
+  if (with_sizes) {
+    request.sizes = app::SizesRequest{command_.place.batch_sizes, command_.options.allow_writes};
+  }
+  auto profiled = answer_of(app::profile_script(script_, {std::move(request), {}, {}}));
   if (!profiled) {
     return profiled.error();
   }
@@ -58,16 +88,15 @@ base::Result<app::ProfileRun, ExitCode> ScriptRuns::profile() {
                 ". See `ridgeline job predict`.");
   }
   if (ran.ranks.empty()) {
-    return ran.failures.empty()
-               ? fail("The script ended before it took a training step: there is nothing to predict.", kExitEntryFailed)
-               : report_failure(app::FailedProjectRun{ran.failures.front(), target_.project_root});
+    return ran.failures.empty() ? fail(nothing_text(ran), kExitEntryFailed)
+                                : report_failure(app::FailedProjectRun{ran.failures.front(), target_.project_root});
   }
   return std::move(ran.ranks.front().run);
 }
 
 base::Task<app::ExperimentOutcome> ScriptRuns::run(protocol::Experiment experiment) {
   if (experiment.kind != protocol::Experiment::Kind::kMeasure) {
-    auto running = app::run_script_experiment(script_, job_, command_.allow_writes, std::move(experiment));
+    auto running = app::run_script_experiment(script_, job_, command_.options.allow_writes, std::move(experiment));
     co_return co_await std::move(running);
   }
   ProgressLine line;

@@ -43,10 +43,9 @@ struct WhatIfOptions {
   std::vector<std::string> changes;
   std::vector<std::string> files;  ///< with changes that the user wrote
   std::optional<std::uint32_t> process;
-  std::string step_boundary;           ///< of a trace
-  bool attempt = false;                ///< try
-  bool allow_writes = false;           ///< of a script
-  std::vector<std::string> arguments;  ///< likewise
+  std::string step_boundary;  ///< of a trace
+  bool attempt = false;       ///< try
+  std::shared_ptr<ScriptOptions> script = std::make_shared<ScriptOptions>();
   bool search = false;
   std::uint64_t memory_bytes = 0;  ///< 0: no limit
   double measure_seconds = 60;
@@ -150,11 +149,11 @@ int run_on_entry(const WhatIfOptions& options, app::WantedChanges wanted) {
 }
 
 int run_on_script(const WhatIfOptions& options, app::WantedChanges wanted) {
-  const auto opened = ScriptRuns::open({*options.request, options.arguments, options.allow_writes});
+  const auto opened = ScriptRuns::open({*options.request, *options.script});
   if (!opened) {
     return opened.error();
   }
-  const auto made = (*opened)->profile();
+  const auto made = (*opened)->profile(false);
   return made ? answer(options, std::move(wanted), *made, **opened, (*opened)->target()) : made.error();
 }
 
@@ -175,10 +174,9 @@ int run(const WhatIfOptions& options) {
     return run_on_trace(options, std::move(*wanted));
   }
   const bool is_script = app::is_training_script(options.request->entry);
-  if (!is_script && (!options.arguments.empty() || options.allow_writes)) {
-    return fail("Arguments after -- and --allow-writes are for training scripts: " + options.request->entry +
-                    " is an entry point.",
-                kExitUsage);
+  if (const auto problem = script_options_problem(*options.script, options.request->entry);
+      !is_script && !problem.empty()) {
+    return fail(problem, kExitUsage);
   }
   return is_script ? run_on_script(options, std::move(*wanted)) : run_on_entry(options, std::move(*wanted));
 }
@@ -219,8 +217,7 @@ void add_what_if_command(CLI::App& app, int& exit_code, const std::vector<std::s
   may_be_left_out(*command,
                   "An entry point, a training script whose arguments follow --, the id of a profile of one, or a trace "
                   "of torch.profiler or Nsight Systems");
-  command->add_flag("--allow-writes", options->allow_writes,
-                    "Let the runs of a script write files and use the network");
+  add_script_options(*command, options->script);
   add_output_options(*command, options->output, {"text", "json", "html"});
   add_warnings_option(*command, options->output);
   command->add_flag_callback(
@@ -235,7 +232,7 @@ void add_what_if_command(CLI::App& app, int& exit_code, const std::vector<std::s
       "  ridgeline what-if train.py --try -- --epochs 1\n"
       "  ridgeline what-if trace.json.gz --change loader-workers:4 --change amp");
   command->callback([options, after_dashes, &exit_code] {
-    options->arguments = after_dashes;
+    options->script->arguments = after_dashes;
     exit_code = run(*options);
   });
 }

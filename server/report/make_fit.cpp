@@ -89,7 +89,7 @@ std::string text_make_fit(const MakeFit& made, const TextOptions& options) {
   page.line();
   page.prose(
       "",
-      fmt::format("Nothing was run at this batch size. Its own peak is from {}; speeds are relative to the batch "
+      fmt::format("No step was timed at this batch size. Its own peak is from {}; speeds are relative to the batch "
                   "size alone, with 95 % intervals.",
                   made.by_fitted_model ? "the memory model of the profile, and each change's is that with what "
                                          "its tensors need less or more"

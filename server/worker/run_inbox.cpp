@@ -160,10 +160,12 @@ std::optional<protocol::Failure> RunInbox::take_finding(protocol::WorkerMessage 
     findings_.tried.push_back(std::move(*tried));
   } else if (auto* replica = std::get_if<protocol::Replica>(&message)) {
     findings_.replica = std::move(*replica);
-  } else if (const auto* ended = std::get_if<protocol::ExperimentEnded>(&message)) {
+  } else if (auto* ended = std::get_if<protocol::ExperimentEnded>(&message)) {
     findings_.threads = ended->threads;
     findings_.torch = ended->torch;
     findings_.cuda_device = ended->cuda_device;
+    findings_.loader_sizes = std::move(ended->loader_sizes);
+    findings_.sizes_obstacle = std::move(ended->sizes_obstacle);
     findings_.fatal_operation.reset();
   }
   return std::nullopt;

@@ -44,6 +44,9 @@ struct ExperimentFindings {
   int threads = 0;          ///< inside operations; 0: the experiment did not come to its end
   std::string torch;        ///< its version; empty likewise
   std::string cuda_device;  ///< the current one; empty likewise, and where the experiment used none
+  // Of a script, as ScriptRun has them:
+  std::vector<int> loader_sizes;
+  std::string sizes_obstacle;
   /// The operation that had begun when the process ended without coming to its end.
   std::optional<int> fatal_operation;
   std::optional<protocol::Failure> ended_early;  ///< why it did not come to its end

@@ -225,23 +225,6 @@ def test_a_script_that_is_of_no_use_is_refused(text: str | None, code: int, why:
     assert not (tmp_path / "entry.py").exists()
 
 
-@pytest.mark.parametrize(
-    ("command", "next_step"),
-    [
-        (("predict", "--batch-size", "8"), "`ridgeline profile --batch-sizes auto {}`"),
-        (("devices",), "`ridgeline init {}` writes"),
-    ],
-)
-def test_a_training_script_is_not_run_and_the_message_names_the_command(
-    command: tuple[str, ...], next_step: str, tmp_path: Path
-) -> None:
-    script = tmp_path / "train.py"
-    script.write_text("open(__file__ + '.ran', 'w').close()\n" + PLAIN)
-    done = ridgeline(command[0], script, *command[1:], "--python", PYTHON)
-    assert done.returncode == 2 and next_step.format(script) in " ".join(done.stderr.split())
-    assert [path.name for path in tmp_path.iterdir()] == ["train.py"]
-
-
 def test_what_is_written_has_no_undefined_names() -> None:
     ruff = [
         sys.executable,

@@ -1,16 +1,21 @@
 #include "app/profiling/script_experiment.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
-#include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "app/profiling/further_run.h"
 #include "app/profiling/profile_run.h"
+#include "app/profiling/script_sizes.h"
 
 namespace ridgeline::app {
 
@@ -24,6 +29,37 @@ RunFailure what_if_failure(FailureKind kind, const std::string& message, std::st
   return {protocol::failure_of(kind, "what-if", message), std::move(output)};
 }
 
+constexpr std::string_view kBatchSize = "batch-size:";
+
+/// The batch size that a request asks for; nothing: none, or not just one.
+std::optional<int> size_in(const protocol::ChangeRequest& request) {
+  std::optional<int> size;
+  for (const std::string& change : request) {
+    if (change.starts_with(kBatchSize)) {
+      int number = 0;
+      const char* end = change.data() + change.size();
+      if (size.has_value() || std::from_chars(change.data() + kBatchSize.size(), end, number).ptr != end) {
+        return std::nullopt;
+      }
+      size = number;
+    }
+  }
+  return size;
+}
+
+protocol::ChangeRequest without_size(protocol::ChangeRequest request) {
+  std::erase_if(request, [](const std::string& change) { return change.starts_with(kBatchSize); });
+  return request;
+}
+
+/// One run for some of an experiment's changes, all at one batch size.
+struct Part {
+  std::optional<int> batch_size;     ///< absent: the script's own
+  Experiment experiment;             ///< without the batch size
+  std::vector<std::size_t> changes;  ///< of the whole experiment, as the part's are
+  std::vector<std::size_t> alone;    ///< those that ask for the batch size and nothing else
+};
+
 /// The findings of an experiment on a script, and which of its changes have no answer yet.
 class Answers {
  public:
@@ -33,42 +69,82 @@ class Answers {
     }
   }
 
-  /// What is left of the experiment.
-  Experiment rest() const {
-    Experiment rest = experiment_;
-    rest.changes.clear();
-    for (const std::size_t i : open_) {
-      rest.changes.push_back(experiment_.changes[i]);
+  /// The next run for what is left: at the script's own batch size, and then at one after another.
+  Part next() const {
+    Part part{std::nullopt, experiment_, {}, {}};
+    part.experiment.changes.clear();
+    if (are_known_at_own_size()) {
+      part.batch_size = size_of(open_.front());
     }
-    return rest;
+    for (const std::size_t i : open_) {
+      if (size_of(i) != part.batch_size) {
+        continue;
+      }
+      auto rest = part.batch_size.has_value() ? without_size(experiment_.changes[i]) : experiment_.changes[i];
+      if (rest.empty()) {
+        part.alone.push_back(i);
+      } else {
+        part.experiment.changes.push_back(std::move(rest));
+        part.changes.push_back(i);
+      }
+    }
+    return part;
   }
-  /// Adds what a run for rest() found; whether that is anything.
-  bool add(ExperimentFindings findings) {
-    const std::size_t before = open_.size();
-    const bool knew_unchanged = knows_unchanged();
-    const std::vector<std::size_t> asked = open_;
+  /// Adds what a run for a part found; whether that is anything.
+  bool add(const Part& part, ExperimentFindings findings) {
+    bool found = false;
     for (protocol::Captured& each : findings.captured) {
-      if (each.change == 0 && !knew_unchanged) {
+      if (each.change > 0) {
+        const std::size_t index = index_of(each.change - 1, part.changes);
+        found = answer(index, at_size(part, std::move(each))) || found;
+      } else if (part.batch_size.has_value()) {
+        for (const std::size_t index : part.alone) {
+          found = answer(index, at_size(part, each)) || found;
+        }
+      } else if (!knows_unchanged()) {
         found_.captured.push_back(std::move(each));
-      } else if (const auto index = index_of(each.change - 1, asked); each.change > 0 && index < asked.size()) {
-        each.change = static_cast<int>(asked[index]) + 1;
-        std::erase(open_, asked[index]);
-        found_.captured.push_back(std::move(each));
+        found = true;
       }
     }
     for (protocol::Tried& each : findings.tried) {
-      if (const auto index = index_of(each.change, asked); index < asked.size()) {
-        each.change = static_cast<int>(asked[index]);
-        std::erase(open_, asked[index]);
+      if (const std::size_t index = index_of(each.change, part.changes); std::erase(open_, index) > 0) {
+        each.change = static_cast<int>(index);
         found_.tried.push_back(std::move(each));
+        found = true;
       }
     }
-    if (findings.threads > 0) {
+    if (findings.threads > 0 && !part.batch_size.has_value()) {
       found_.threads = findings.threads;
       found_.torch = std::move(findings.torch);
       found_.cuda_device = std::move(findings.cuda_device);
+      found_.loader_sizes = std::move(findings.loader_sizes);
+      found_.sizes_obstacle = std::move(findings.sizes_obstacle);
     }
-    return open_.size() < before || (!knew_unchanged && knows_unchanged());
+    return found;
+  }
+  /// None of the part's changes can be answered.
+  void refuse(const Part& part, const std::string& reason) {
+    for (const auto& indices : {part.alone, part.changes}) {
+      for (const std::size_t index : indices) {
+        protocol::Captured refused;
+        refused.reason = reason;
+        answer(index, std::move(refused));
+      }
+    }
+  }
+  /// What the loaders are given for a part at another batch size; or why they cannot be, as a reason of its changes.
+  base::Result<std::vector<protocol::LoaderSize>> loader_sizes(int batch_size) const {
+    if (!found_.sizes_obstacle.empty() || found_.loader_sizes.empty()) {
+      return base::error(found_.sizes_obstacle.empty() ? "its data loaders are not known" : found_.sizes_obstacle);
+    }
+    const auto unchanged = std::ranges::find(found_.captured, 0, &protocol::Captured::change);
+    const int own = unchanged == found_.captured.end() ? 0 : unchanged->batch_size;
+    auto sizes =
+        own < 1 ? std::vector<protocol::LoaderSize>() : scaled_loader_sizes(found_.loader_sizes, own, batch_size);
+    if (sizes.empty()) {
+      return base::error(fmt::format("its data loaders' batches cannot add up to {} samples in a step", batch_size));
+    }
+    return sizes;
   }
   bool are_complete() const {
     return open_.empty() && (experiment_.kind != Experiment::Kind::kCapture || knows_unchanged());
@@ -78,11 +154,37 @@ class Answers {
   void end_early(protocol::Failure why) { found_.ended_early = std::move(why); }
 
  private:
-  static std::size_t index_of(int change, const std::vector<std::size_t>& asked) {
-    return change < 0 ? asked.size() : static_cast<std::size_t>(change);
+  /// The number of no change where there is none.
+  std::size_t index_of(int change, const std::vector<std::size_t>& asked) const {
+    const bool is_asked = change >= 0 && static_cast<std::size_t>(change) < asked.size();
+    return is_asked ? asked[static_cast<std::size_t>(change)] : experiment_.changes.size();
+  }
+  /// Steps of different batch sizes cannot be timed in turns: a trial is of the script's own.
+  std::optional<int> size_of(std::size_t change) const {
+    return experiment_.kind == Experiment::Kind::kCapture ? size_in(experiment_.changes[change]) : std::nullopt;
+  }
+  static protocol::Captured at_size(const Part& part, protocol::Captured captured) {
+    if (!part.batch_size.has_value() || !captured.reason.empty() || captured.batch_size == part.batch_size) {
+      return captured;
+    }
+    protocol::Captured refused;
+    refused.reason = fmt::format("the data loaders gave a step {} samples", captured.batch_size);
+    return refused;
+  }
+  bool answer(std::size_t index, protocol::Captured captured) {
+    if (std::erase(open_, index) == 0) {
+      return false;
+    }
+    captured.change = static_cast<int>(index) + 1;
+    found_.captured.push_back(std::move(captured));
+    return true;
   }
   bool knows_unchanged() const {
     return std::ranges::any_of(found_.captured, [](const protocol::Captured& each) { return each.change == 0; });
+  }
+  bool are_known_at_own_size() const {
+    return knows_unchanged() &&
+           std::ranges::all_of(open_, [this](std::size_t change) { return size_of(change).has_value(); });
   }
 
   Experiment experiment_;
@@ -111,10 +213,10 @@ RunFailure why_nothing(worker::JobEnd& end) {
 
 base::Task<ExperimentOutcome> run_script_experiment(ScriptRunner& runner, worker::JobOptions command, bool allow_writes,
                                                     Experiment experiment) {
-  if (experiment.for_cuda) {
+  if (experiment.kind == Experiment::Kind::kReplica) {
     co_return what_if_failure(FailureKind::kProviderMissing,
-                              "What a script's step takes on a device is not known without one: an entry point made "
-                              "from it can be asked.");
+                              "What a script's step takes on several devices is not known without one: an entry point "
+                              "made from it can be asked.");
   }
   command.spec.stop = true;
   command.guarded = !allow_writes;
@@ -122,7 +224,17 @@ base::Task<ExperimentOutcome> run_script_experiment(ScriptRunner& runner, worker
   command.spec.memory_limit_bytes = memory_for_user_code();
   Answers answers(std::move(experiment));
   while (!answers.are_complete()) {
-    command.spec.experiment = answers.rest();
+    const Part part = answers.next();
+    command.spec.experiment = part.experiment;
+    command.spec.loader_sizes.clear();
+    if (part.batch_size.has_value()) {
+      auto sizes = answers.loader_sizes(*part.batch_size);
+      if (!sizes) {
+        answers.refuse(part, sizes.error().message());
+        continue;
+      }
+      command.spec.loader_sizes = std::move(*sizes);
+    }
     auto running = runner.run(command);
     const auto ended = co_await std::move(running);
     if (!ended) {
@@ -132,17 +244,22 @@ base::Task<ExperimentOutcome> run_script_experiment(ScriptRunner& runner, worker
     bool found = false;
     for (worker::JobProcess& process : end.processes) {
       if (!process.findings.captured.empty() || !process.findings.tried.empty()) {
-        found = answers.add(std::move(process.findings)) || found;
+        found = answers.add(part, std::move(process.findings)) || found;
       }
     }
-    if (!found || end.interrupted) {
-      RunFailure why = why_nothing(end);
-      if (answers.are_empty()) {
-        co_return why;
-      }
-      answers.end_early(std::move(why));
-      break;
+    if (found && !end.interrupted) {
+      continue;
     }
+    RunFailure why = why_nothing(end);
+    if (part.batch_size.has_value() && !end.interrupted) {
+      answers.refuse(part, why.message);
+      continue;
+    }
+    if (answers.are_empty()) {
+      co_return why;
+    }
+    answers.end_early(std::move(why));
+    break;
   }
   co_return answers.take();
 }

@@ -31,19 +31,6 @@ std::string listed(const std::vector<T>& items) {
 /// Half, one and a half times, and twice the size: three points beside the script's own.
 std::vector<int> automatic(int size) { return {size / 2, size + size / 2, 2 * size}; }
 
-/// The loaders' sizes for a step of `to` samples; empty where they cannot give a step that many.
-std::vector<protocol::LoaderSize> scaled(const std::vector<int>& loader_sizes, int from, int to) {
-  std::vector<protocol::LoaderSize> sizes;
-  for (const int constructed : loader_sizes) {
-    const std::int64_t product = std::int64_t{constructed} * to;
-    if (product % from != 0 || product < from) {
-      return {};
-    }
-    sizes.push_back({constructed, static_cast<int>(product / from)});
-  }
-  return sizes;
-}
-
 std::vector<RunOutput*> outputs_of(worker::JobEnd& end) {
   std::vector<RunOutput*> outputs;
   for (worker::JobProcess& process : end.processes) {
@@ -113,6 +100,18 @@ bool add_run(const std::vector<RunOutput*>& outputs, int size, worker::JobEnd& e
 
 }  // namespace
 
+std::vector<protocol::LoaderSize> scaled_loader_sizes(const std::vector<int>& loader_sizes, int from, int to) {
+  std::vector<protocol::LoaderSize> sizes;
+  for (const int constructed : loader_sizes) {
+    const std::int64_t product = std::int64_t{constructed} * to;
+    if (product % from != 0 || product < from) {
+      return {};
+    }
+    sizes.push_back({constructed, static_cast<int>(product / from)});
+  }
+  return sizes;
+}
+
 base::Result<std::vector<SizeRun>> plan_sizes(const protocol::RunResult& first, const SizesRequest& request) {
   if (!first.script.has_value()) {
     return base::error(std::string(kNoOther) + "the script ended too early.");
@@ -125,7 +124,7 @@ base::Result<std::vector<SizeRun>> plan_sizes(const protocol::RunResult& first, 
   std::vector<SizeRun> runs;
   std::set<int> seen = {first.batch_size};
   for (const int size : request.sizes.empty() ? automatic(first.batch_size) : request.sizes) {
-    auto loader_sizes = scaled(script.loader_sizes, first.batch_size, size);
+    auto loader_sizes = scaled_loader_sizes(script.loader_sizes, first.batch_size, size);
     if (loader_sizes.empty() && !request.sizes.empty()) {
       return base::error(fmt::format("{}the data loaders' batches, of {} samples, cannot add up to {} in a step.",
                                      kNoOther, listed(script.loader_sizes), size));

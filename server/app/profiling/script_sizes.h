@@ -22,6 +22,10 @@ struct SizeRun {
 /// Which runs the request needs, each batch size once; or why there can be none, as a sentence.
 base::Result<std::vector<SizeRun>> plan_sizes(const protocol::RunResult& first, const SizesRequest& request);
 
+/// What data loaders that were constructed with these batch sizes are given instead, for a step of `to` samples in
+/// place of `from`; empty where they cannot give a step that many.
+std::vector<protocol::LoaderSize> scaled_loader_sizes(const std::vector<int>& loader_sizes, int from, int to);
+
 /// Makes these runs and adds what they measured to the processes of the first one. Every run stops once it is measured.
 /// Where none can be made, or one would change files before it is measured, the first run's warnings say why; a run
 /// that fails is a batch size that was skipped. `first` outlives the task.

@@ -1,5 +1,6 @@
 """The operators that torch takes on a CUDA device, for tensors of the host: so a step can be listed as it would run
-there. They have no kernels here: operation_log makes their results without computing them."""
+there. They have no kernels here: operation_log makes their results without computing them, or, in a step that goes on
+computing, lets the host's operators compute them."""
 
 from __future__ import annotations
 
@@ -45,6 +46,41 @@ def chosen() -> Iterator[None]:
             yield
         finally:
             library._destroy()
+
+
+def on_host(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The results of an operator of OF_CUDA on tensors of the host, by its own kernels; of attention without dropout,
+    which the host's fused one does not have. Raises what those kernels refuse."""
+    import torch
+
+    aten = torch.ops.aten
+    name = func._schema.name.removeprefix("aten::")
+    if name == "cudnn_batch_norm":
+        return (*aten.native_batch_norm(*args), args[0].new_empty(0, dtype=torch.uint8))
+    if name == "cudnn_batch_norm_backward":
+        x, gradient, weight, mean, var, save_mean, save_var, eps, _ = args
+        return aten.native_batch_norm_backward(
+            gradient, x, weight, mean, var, save_mean, save_var, True, eps, [True, True, True]
+        )
+    names = [argument.name for argument in func._schema.arguments]
+    given = {argument.name: argument.default_value for argument in func._schema.arguments}
+    given |= dict(zip(names, args, strict=False)) | kwargs
+    options = {"attn_mask": given.get("attn_bias"), "scale": given["scale"]}
+    q, k, v, is_causal = given["query"], given["key"], given["value"], given["is_causal"]
+    if not name.endswith("_backward"):
+        out, sums = aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, is_causal, **options)
+        seed, nothing = torch.zeros((), dtype=torch.int64), q.new_empty(0)
+        if name == "_scaled_dot_product_efficient_attention":
+            return out, sums, seed, seed.clone()
+        return out, sums, None, None, q.shape[2], k.shape[2], seed, seed.clone(), nothing
+    gradient = given.get("grad_out_", given.get("grad_out"))
+    gradients = aten._scaled_dot_product_flash_attention_for_cpu_backward(
+        gradient, q, k, v, given["out"], given["logsumexp"], 0.0, is_causal, **options
+    )
+    if name == "_scaled_dot_product_flash_attention_backward":
+        return gradients
+    bias = given["attn_bias"]
+    return (*gradients, torch.zeros_like(bias) if bias is not None and given["grad_input_mask"][3] else None)
 
 
 def _dropout(x: Any, p: float, train: bool) -> Any:

@@ -25,6 +25,7 @@ from ridgeline_runner.common.dynamo import Compilations
 from ridgeline_runner.common.failure import reason_of, release
 from ridgeline_runner.machine.devices import Device
 from ridgeline_runner.script.backward_watch import Backward
+from ridgeline_runner.script.batch import BatchSize
 from ridgeline_runner.script.loader_watch import LoaderWatch
 from ridgeline_runner.step.fresh_process import has_memory
 from ridgeline_runner.step.recorder import Recorder
@@ -58,10 +59,10 @@ class ScriptExperiment:
         optimizers: Iterable[Any],
         device: Device,
         loaders: LoaderWatch,
-        samples: int,
+        batch: BatchSize,
         memory_limit_bytes: int,
     ) -> None:
-        """`spec`: protocol/experiment.h, of kind capture or try. `samples`: of a step."""
+        """`spec`: protocol/experiment.h, of kind capture or try."""
         self._spec = spec
         self._recorder = recorder
         self._reporter = reporter
@@ -69,7 +70,8 @@ class ScriptExperiment:
         self._optimizers = list(optimizers)
         self._device = device
         self._loaders = loaders
-        self._samples = samples
+        self._batch = batch
+        self._samples = batch.size
         self._memory_limit_bytes = memory_limit_bytes
         self._requests: list[list[str]] = spec["changes"]
         self._changes: dict[int, LiveChange] = {}  # that apply, by index of the request
@@ -137,6 +139,8 @@ class ScriptExperiment:
                 "threads": torch.get_num_threads(),
                 "torch": torch.__version__,
                 "cudaDevice": torch.cuda.get_device_name() if uses_cuda else "",
+                "loaderSizes": self._batch.loader_sizes,
+                "sizesObstacle": self._batch.obstacle,
             }
         )
 
@@ -205,14 +209,20 @@ class ScriptExperiment:
 
     def _listed(self, names: dict[int, str]) -> Steps:
         """What a step consists of, as a message of its operations and memory. The times between its operations are the
-        shortest of a few steps."""
+        shortest of a few steps. For another device: without what makes the batches, which stays on the host."""
+        elsewhere = self._spec["forCuda"] and self._device.is_host
         message: dict[str, Any] = {}
         host: list[int] = []
         begin = perf_counter()
         for number in range(_MOST_LISTED):
             self._recorder.forget_freed()
             moments = [self._recorder.moment()]
-            step = OwnStep(names, lambda seen=moments: seen.append(self._recorder.moment()))
+            step = OwnStep(
+                names,
+                lambda seen=moments: seen.append(self._recorder.moment()),
+                for_cuda=elsewhere,
+                leaves_out=lambda: elsewhere and self._loaders.is_at_work,
+            )
             step.begin()
             yield
             step.close()
@@ -221,7 +231,10 @@ class ScriptExperiment:
             if self._happened and number + 1 < _MOST_LISTED:
                 continue
             if not message:
-                message = {"operations": step.log.message(), **step.log.memory(self._recorder.alive_bytes(moments))}
+                alive = self._recorder.alive_bytes(moments)
+                other = max(0, alive[0][0] - _bytes_trained()) if elsewhere else 0
+                memory = step.log.memory([(at - other, most - other) for at, most in alive])
+                message = {"operations": step.log.message(), **memory}
                 host = step.host_ns
             elif len(step.host_ns) == len(host):
                 host = list(map(min, host, step.host_ns))
@@ -392,6 +405,23 @@ class _TrainingState:
             scheduler.load_state_dict(copy.deepcopy(state))
         for set_state, state in self._random:
             set_state(state)
+
+
+def _bytes_trained() -> int:
+    """Of the tensors of all modules, of their gradients, and of what optimizers have."""
+    import torch
+
+    found: list[Any] = []
+    for thing in gc.get_objects():
+        kind = type(thing)
+        if issubclass(kind, torch.nn.Module):
+            found += [*thing._parameters.values(), *thing._buffers.values()]
+        elif issubclass(kind, torch.optim.Optimizer):
+            found += [value for state in thing.state.values() for value in state.values()]
+            found += [one for group in thing.param_groups for one in group["params"]]
+    tensors = [one for one in found if isinstance(one, torch.Tensor)]
+    storages = [one.untyped_storage() for t in tensors for one in (t, t.grad if t.is_leaf else None) if one is not None]
+    return sum({one.data_ptr(): one.nbytes() for one in storages}.values())
 
 
 def _schedulers_of(optimizers: list[Any]) -> list[Any]:

@@ -108,6 +108,7 @@ class RepeatedBatches:
 
 class LoaderWatch:
     def __init__(self, listener: Listener) -> None:
+        self.is_at_work = False  # a loader, in this process
         self._listener = listener
         self._passes: weakref.WeakKeyDictionary[Any, _Pass] = weakref.WeakKeyDictionary()
         self._clocks: weakref.WeakKeyDictionary[Any, WorkerClocks] = weakref.WeakKeyDictionary()
@@ -157,7 +158,11 @@ class LoaderWatch:
             loaded = self._end_pass_of(persistent)
             if persistent is not None:
                 self._indices.pop(persistent, None)  # those of a pass that was left
-            iterator = iterate(this)
+            self.is_at_work = True
+            try:
+                iterator = iterate(this)
+            finally:
+                self.is_at_work = False
             with contextlib.suppress(Exception):
                 clocks = self._clocks.get(iterator)
                 self._passes[iterator] = _Pass(this not in self._loaders, this.num_workers, clocks, loaded)
@@ -194,7 +199,11 @@ class LoaderWatch:
         def next_batch(this: Any) -> Any:
             is_training = self._listener.fetching()
             began = perf_counter_ns()
-            batch = following(this)
+            self.is_at_work = True
+            try:
+                batch = following(this)
+            finally:
+                self.is_at_work = False
             waiting = self._indices.get(this)
             indices = waiting.popleft() if waiting else None
             if is_training:

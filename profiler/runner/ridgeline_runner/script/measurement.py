@@ -282,7 +282,7 @@ class Measurement:
             self._optimizers,
             self._device,
             self._loaders,
-            self._batch.size,
+            self._batch,
             self._options["memoryLimitBytes"],
         )
         self._state = self._experimenting

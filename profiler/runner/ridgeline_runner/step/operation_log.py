@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from time import perf_counter_ns
 from typing import Any
 
-from ridgeline_runner.cuda.operators import OF_CUDA
+from ridgeline_runner.cuda import operators
 from ridgeline_runner.machine.page_faults import first_use_ns, trim_heap
 from ridgeline_runner.measure.operation_key import NotDescribed, key_of
 from ridgeline_runner.step import in_place_sums
@@ -228,7 +228,7 @@ def _mode(
             listed = torch.ops.aten.add_.Tensor if is_in_place else func
             if is_listed:
                 note(listed, args, kwargs)
-            result, has_data = (func(*args, **kwargs), True) if compute else _uncomputed(listed, args, kwargs)
+            result, has_data = (_computed(func, args, kwargs), True) if compute else _uncomputed(listed, args, kwargs)
             end()
             if is_listed and not has_data:
                 allocated(result)
@@ -237,13 +237,32 @@ def _mode(
     return Noted()
 
 
+def _computed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if func._schema.name in operators.OF_CUDA:
+        first = next(value for value in _leaves([*args]) if hasattr(value, "device"))
+        if first.device.type == "cpu":
+            on_meta = func(*_to_meta(args), **_to_meta(kwargs))
+            return tuple(map(_strided_as, on_meta, operators.on_host(func, args, kwargs)))
+    return func(*args, **kwargs)
+
+
+def _strided_as(on_meta: Any, result: Any) -> Any:
+    """The kernels of the host may order the dimensions of a result in another way."""
+    import torch
+
+    tensors = isinstance(on_meta, torch.Tensor) and isinstance(result, torch.Tensor)
+    if not tensors or on_meta.shape != result.shape or on_meta.stride() == result.stride():
+        return result
+    return torch.empty_strided(on_meta.shape, on_meta.stride(), dtype=result.dtype).copy_(result)
+
+
 def _uncomputed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, bool]:
     """The result of an operation, computed only where it is cheap or its shape depends on data; and whether it has
     data: else it is new memory."""
     import torch
 
     tensors = [value for value in _leaves([*args, *kwargs.values()]) if isinstance(value, torch.Tensor)]
-    if func._schema.name in OF_CUDA and tensors[0].device.type == "cpu":
+    if func._schema.name in operators.OF_CUDA and tensors[0].device.type == "cpu":
         return _from_meta(func(*_to_meta(args), **_to_meta(kwargs)), tensors[0].device), False
     elements = sum(tensor.numel() for tensor in tensors)
     is_view = func.is_view or torch.Tag.inplace_view in func.tags  # such as transpose_

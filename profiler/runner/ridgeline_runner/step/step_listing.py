@@ -12,6 +12,7 @@ from typing import Any
 
 from ridgeline_runner.common.channel import ChannelClosed
 from ridgeline_runner.common.failure import reason_of, release
+from ridgeline_runner.cuda import operators
 from ridgeline_runner.step import operation_log
 from ridgeline_runner.step.reporter import Reporter
 from ridgeline_runner.step.training_step import TrainingStep
@@ -67,13 +68,24 @@ class OwnStep:
     """The operations of a step that a script takes by itself, between begin() and end() on one thread. Everything is
     computed as it always is, and nothing is raised into the script."""
 
-    def __init__(self, module_names: dict[int, str] | None = None, before: Callable[[], None] = lambda: None) -> None:
-        """`module_names`: the dotted name by id of the instance. `before` is called before each operation."""
+    def __init__(
+        self,
+        module_names: dict[int, str] | None = None,
+        before: Callable[[], None] = lambda: None,
+        *,
+        for_cuda: bool = False,
+        leaves_out: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`module_names`: the dotted name by id of the instance. `before` is called before each operation that is
+        listed: all but those during which `leaves_out` says so. `for_cuda`: a step of the host is listed with the
+        operators of a CUDA device."""
         self.log = operation_log.OperationLog()
         self.reason = ""  # why the step cannot be listed
         self.host_ns: list[int] = []  # before each operation, since the one before it ended; 0 before the first
         self._module_names = module_names
         self._before = before
+        self._for_cuda = for_cuda
+        self._leaves_out = leaves_out
         self._ended = 0  # when the last operation did
         self._open = contextlib.ExitStack()
         self._thread = 0
@@ -90,6 +102,8 @@ class OwnStep:
             return
         self._thread = threading.get_ident()
         os.register_at_fork(after_in_child=self.close)  # workers of a data loader list nothing
+        if self._for_cuda:
+            self._open.enter_context(operators.chosen())
         self._open.enter_context(
             operation_log.noted(self.log, self._note, begin=self._operation_begins, end=self._operation_ended)
         )
@@ -124,7 +138,7 @@ class OwnStep:
         self._ended = perf_counter_ns()
 
     def _note(self, operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        if self.reason:
+        if self.reason or self._leaves_out():
             return
         try:
             self.log.note(operator, args, kwargs)
