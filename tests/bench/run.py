@@ -44,6 +44,7 @@ import reserved
 import results
 import roofline
 import scaled_times
+import script_entries
 import script_runs
 import slowed_revisions
 import steps_of_ranks
@@ -240,6 +241,16 @@ def bench_plain_loops(rounds: int) -> None:
     table(plain_loops.HEAD, plain_loops.rows(BINARY, rounds))
 
 
+def bench_script_entries(rounds: int, arguments: argparse.Namespace) -> None:
+    """Scripts against entry points of the same step: so many examples."""
+    print("### Scripts and entry points of the same step\n")
+    rows = script_entries.run(BINARY, rounds, arguments.seed or 1)
+    table(script_entries.STEP_HEAD, rows.steps)
+    table(script_entries.SIZE_HEAD, rows.sizes)
+    table(script_entries.CHANGE_HEAD, rows.changes)
+    print(rows.summary(), flush=True)
+
+
 def bench_devices(rounds: int) -> None:
     """The answer for 20 devices, from times and estimators that are there."""
     print("### The answer for 20 devices\n")
@@ -361,6 +372,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "cancel": (bench_cancel, 5),
     "scripts": (bench_scripts, 8),
     "public-scripts": (bench_public_scripts, 1),
+    "script-entries": (bench_script_entries, 10),
     "compare": (bench_compare, 10),
     "check": (bench_check, 2),
     "injected": (bench_injected, 6),
@@ -414,6 +426,7 @@ WITH_ARGUMENTS = (
     bench_replay,
     bench_roofline,
     bench_scaling,
+    bench_script_entries,
     bench_what_if_traces,
     bench_white_box,
 )

@@ -1,0 +1,185 @@
+"""Training scripts against entry points of the same step: `./dev bench script-entries`.
+
+The script of an example takes its batches from a data loader, and trains with the functions of the entry point. Both
+are profiled, and asked for a batch size that neither sampled, which is then measured, and for changes, which are tried.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+SLOWEST_MS = 400  # of a step: slower examples take minutes to try a change
+CHANGES = ("foreach-optimizer", "fused-optimizer", "bf16-autocast", "channels-last", "checkpoint")
+
+SCRIPT = """\
+import inspect
+import sys
+sys.path.insert(0, {folder!r})
+import entry
+from torch.utils.data import DataLoader, TensorDataset
+
+size = inspect.signature(entry.input_provider).parameters["batch_size"].default
+size = int(sys.argv[1]) if sys.argv[1:] else size
+inputs = entry.input_provider(6 * size)
+assert all(one.shape[0] == 6 * size for one in inputs), "no samples"
+model = entry.model_provider()
+step = entry.iteration_provider(model)
+while True:
+    for batch in DataLoader(TensorDataset(*inputs), batch_size=size, drop_last=True):
+        step(*batch)
+"""
+
+STEP_HEAD = [
+    "example",
+    "batch",
+    "entry point, ms",
+    "script, ms",
+    "of it, loading, ms",
+    "ratio without that",
+    "intervals meet",
+]
+STEP_HEAD += ["peak, ratio"]
+SIZE_HEAD = ["example", "asked of", "batch", "predicted, ms", "interval", "measured, ms", "inside", "peak, error"]
+CHANGE_HEAD = ["example", "asked of", "change", "predicted", "tried", "inside"]
+
+
+@dataclass
+class Rows:
+    steps: list[list[str]] = field(default_factory=list)
+    sizes: list[list[str]] = field(default_factory=list)
+    changes: list[list[str]] = field(default_factory=list)
+
+    def summary(self) -> str:
+        def inside(rows: list[list[str]], of: str, column: int) -> str:
+            own = [row[column] for row in rows if row[1] == of]
+            return f"{own.count('yes')} of {len(own)}"
+
+        met = [row[6] for row in self.steps].count("yes")
+        lines = [f"Steps whose intervals meet: {met} of {len(self.steps)}."]
+        lines += [
+            f"Inside their intervals, of the {name}: {inside(self.sizes, name, 6)} batch sizes, "
+            f"{inside(self.changes, name, 5)} changes."
+            for name in ("entry point", "script")
+        ]
+        return "\n".join(lines)
+
+
+def run(binary: Path, examples: int, seed: int) -> Rows:
+    """So many examples whose inputs are samples, chosen by the seed."""
+    names = sorted(path.parent.name for path in EXAMPLES.glob("*/entry.py"))
+    random.Random(seed).shuffle(names)
+    rows = Rows()
+    for name in names:
+        if len(rows.steps) < examples:
+            with tempfile.TemporaryDirectory() as folder:
+                _example(binary, name, Path(folder), rows)
+    return rows
+
+
+def _example(binary: Path, name: str, folder: Path, rows: Rows) -> None:
+    script = folder / "train.py"
+    script.write_text(SCRIPT.format(folder=str(EXAMPLES / name)))
+    entry = EXAMPLES / name / "entry.py"
+    place = ("--python", sys.executable, "--project-root", EXAMPLES / name)
+    quick = _profiled(binary, folder, "profile", *place, "--stop", "--seconds", "0.2", script)
+    if quick is None or quick["iteration"]["timeMs"] > SLOWEST_MS:
+        print(f"{name}: left out", file=sys.stderr)
+        return
+    whole = _profiled(binary, folder, "profile", *place, "--batch-sizes", "auto", "--stop", "--seconds", "3", script)
+    assert whole is not None, name
+    size = whole["entry"]["batchSize"]
+    asked = max(size + 1, size * 5 // 4)
+    mine = _profiled(binary, folder, "profile", *place, "--check-sizes", str(asked), entry)
+    assert mine is not None, name
+    one, other = mine["iteration"], whole["iteration"]
+    peaks = [report["memory"]["peakBytes"] - report["memory"]["byCategory"]["inputs"] for report in (mine, whole)]
+    loading = whole["script"]["loading"]["waitMs"]  # an entry point is given its inputs
+    ratio = (other["timeMs"] - loading) / one["timeMs"]
+    rows.steps.append(
+        [name, str(size), _time(one), _time(other), f"{loading:.3g}", f"{ratio:.3f}", _met(one, other, loading)]
+        + [f"{peaks[1] / peaks[0]:.4f}"]
+    )
+    check = next(check for check in mine["checks"] if check["batchSize"] == asked)
+    rows.sizes.append([name, "entry point", *_size_row(check["predicted"], check, check["peakBytes"])])
+    predicted = _answered(binary, folder, "predict", script, "--batch-size", str(asked))["answer"]
+    truth = _profiled(binary, folder, "profile", *place, "--stop", "--seconds", "3", script, str(asked))
+    assert truth is not None, name
+    # The data of the script grow with its argument; the batch size alone leaves them as they were.
+    grown = truth["memory"]["byCategory"]["inputs"] - predicted["byCategory"]["inputs"]
+    rows.sizes.append(
+        [name, "script", *_size_row(predicted, truth["iteration"], truth["memory"]["peakBytes"] - grown, asked)]
+    )
+    asks = [word for change in CHANGES for word in ("--change", change)]
+    for what, file in (("entry point", entry), ("script", script)):
+        answer = _answered(
+            binary, folder, "what-if", file, *place, "--seconds", "3", *asks, "--try", "--try-seconds", "2"
+        )
+        for row in answer["changes"]:
+            if row["predicted"] is not None and row["tried"] is not None and len(row["change"]) == 1:
+                rows.changes.append([name, what, row["change"][0], *_change_row(row)])
+
+
+def _change_row(row: dict[str, Any]) -> list[str]:
+    guess, real = row["predicted"]["speedUp"], row["tried"]["speedUp"]
+    inside = guess["low"] <= real["high"] and real["low"] <= guess["high"]
+    return [*(f"{one['value']:.2f} ({one['low']:.2f} – {one['high']:.2f})" for one in (guess, real)), _yes(inside)]
+
+
+def _size_row(predicted: dict[str, Any], real: dict[str, Any], peak: float, size: int = 0) -> list[str]:
+    time, interval = predicted["timeMs"]["value"], predicted["timeMs"]["interval"]
+    low, high = (interval["low"], interval["high"] or math.inf) if interval is not None else (math.nan, math.nan)
+    return [
+        str(size or real["batchSize"]),
+        f"{time:.4g}",
+        f"{low:.4g} – {high:.4g}",
+        f"{real['timeMs']:.4g}",
+        _yes(low <= real["highMs"] and real["lowMs"] <= high),
+        f"{100 * (predicted['peakBytes']['value'] / peak - 1):+.2f} %",
+    ]
+
+
+def _time(iteration: dict[str, Any]) -> str:
+    return f"{iteration['timeMs']:.4g} ({iteration['lowMs']:.4g} – {iteration['highMs']:.4g})"
+
+
+def _met(one: dict[str, Any], other: dict[str, Any], loading: float) -> str:
+    return _yes(one["lowMs"] <= other["highMs"] - loading and other["lowMs"] - loading <= one["highMs"])
+
+
+def _yes(is_so: bool) -> str:
+    return "yes" if is_so else "no"
+
+
+def _run(binary: Path, folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    words = [str(binary), *map(str, arguments)]
+    return subprocess.run(words, capture_output=True, text=True, cwd=folder, env=environment, check=False)
+
+
+def _profiled(binary: Path, folder: Path, command: str, *arguments: str | Path) -> dict[str, Any] | None:
+    """None: it failed, as for an example whose inputs are no samples."""
+    report = folder / "report.json"
+    report.unlink(missing_ok=True)
+    done = _run(binary, folder, command, "--format", "json", "--output", report, *arguments)
+    if not report.exists():
+        print(done.stderr[-400:], file=sys.stderr)
+        return None
+    return json.loads(report.read_text())
+
+
+def _answered(binary: Path, folder: Path, *arguments: str | Path) -> Any:
+    done = _run(binary, folder, *arguments, "--format", "json")
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(map(str, arguments))}\n{done.stderr[-2000:]}")
+    return json.loads(done.stdout)
