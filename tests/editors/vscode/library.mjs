@@ -20,8 +20,12 @@ long('a package that is named has bars, hints and hovers in its files', async (t
   await window.page.keyboard.press('Escape');
 
   await window.command('Ridgeline: Show Costs in Library Files');
-  const input = window.page.locator('.quick-input-widget input');
-  await until(async () => assert.match(await input.inputValue(), /nets/));
+  const list = window.page.locator('.quick-input-widget');
+  await list.locator('.monaco-list-row', { hasText: 'nets' }).locator('input:checked, .monaco-checkbox.checked').waitFor();
+  await list.locator('.monaco-list-row', { hasText: 'Another package…' }).click();
+  await window.page.keyboard.press('Enter');
+  const input = list.locator('input[type=text]');
+  await list.getByText('Packages as your code imports them').waitFor();
   await input.fill('../nets');
   await window.page.locator('.quick-input-message', { hasText: 'is not the import name of a package' }).waitFor();
   await input.fill('nets');
