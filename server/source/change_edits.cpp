@@ -39,32 +39,6 @@ bool can_be(std::string_view optimizer, std::string_view argument) {
              : fused || is_any_of(optimizer, {"Adadelta", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"});
 }
 
-std::vector<Node> arguments_of(Node list) {
-  std::vector<Node> arguments = list.children();
-  std::erase_if(arguments, [](Node part) { return part.is("(") || part.is(")") || part.is(",") || is_trivia(part); });
-  return arguments;
-}
-
-/// Adds an argument behind the last one, as those before it are laid out.
-TextEdit argument_added(const SourceTree::Content& content, Node list, Node last, const std::string& argument) {
-  const std::size_t end = last.span().end;
-  Node comma;
-  for (const Node part : list.children()) {
-    if (part.is(",") && part.span().begin >= end) {
-      comma = part;
-    }
-  }
-  if (!comma.exists()) {
-    return {{end, end}, ", " + argument};
-  }
-  const std::size_t behind = comma.span().end;
-  if (!begins_line(content, last.span().begin)) {
-    return {{behind, behind}, " " + argument};
-  }
-  return {{behind, behind},
-          std::string(line_end_of(content)) + std::string(indentation_at(content, last.span().begin)) + argument + ","};
-}
-
 Edits optimizer_argument(const SourceTree::Content& content, Node call, std::string_view argument,
                          std::string_view other) {
   const Node list = call.field("arguments");
@@ -315,6 +289,9 @@ Edits edits_of(const SourceTree& tree, std::string_view change, std::string_view
   }
   if (name == "compile" && is_script) {
     return script_compile_edits(tree);
+  }
+  if (name == "loader-workers" && is_script) {
+    return script_loader_workers_edits(tree, argument.substr(0, argument.find(',')));
   }
   if (name == "batch-size") {
     return is_script ? script_batch_size_edits(tree, argument) : batch_size_edits(tree, argument);

@@ -50,6 +50,31 @@ std::string_view callee_name(const SourceTree::Content& content, Node call) {
   return callee.substr(callee.rfind('.') + 1);
 }
 
+std::vector<Node> arguments_of(Node list) {
+  std::vector<Node> arguments = list.children();
+  std::erase_if(arguments, [](Node part) { return part.is("(") || part.is(")") || part.is(",") || is_trivia(part); });
+  return arguments;
+}
+
+TextEdit argument_added(const SourceTree::Content& content, Node list, Node last, const std::string& argument) {
+  const std::size_t end = last.span().end;
+  Node comma;
+  for (const Node part : list.children()) {
+    if (part.is(",") && part.span().begin >= end) {
+      comma = part;
+    }
+  }
+  if (!comma.exists()) {
+    return {{end, end}, ", " + argument};
+  }
+  const std::size_t behind = comma.span().end;
+  if (!begins_line(content, last.span().begin)) {
+    return {{behind, behind}, " " + argument};
+  }
+  return {{behind, behind},
+          std::string(line_end_of(content)) + std::string(indentation_at(content, last.span().begin)) + argument + ","};
+}
+
 bool imports_torch(const SourceTree::Content& content) {
   for (const Node statement : content.root().children()) {
     if (statement.is("import_statement") &&

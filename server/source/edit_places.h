@@ -1,6 +1,7 @@
 // Where in a text edits of it go: nodes by what they are, calls by what they call, lines by how they begin.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,6 +31,12 @@ std::string_view indentation_at(const SourceTree::Content& content, std::size_t 
 std::string_view line_end_of(const SourceTree::Content& content);
 
 bool begins_line(const SourceTree::Content& content, std::size_t offset);
+
+/// The arguments of an `argument_list`, in order.
+std::vector<Node> arguments_of(Node list);
+
+/// Adds an argument behind the last one of the list, as those before it are laid out.
+TextEdit argument_added(const SourceTree::Content& content, Node list, Node last, const std::string& argument);
 
 /// Whether the file has `import torch`.
 bool imports_torch(const SourceTree::Content& content);

@@ -88,8 +88,8 @@ base::Result<Node> model_assignment(const Content& content) {
   return found.front();
 }
 
-/// The training loader's argument `batch_size`; of all loaders where it is not known which one is for training.
-std::vector<Node> batch_sizes(const Content& content, const TrainingScript& script) {
+/// Calls that construct the training loader; all loaders where it is not known which one is for training.
+std::vector<Node> training_loaders(const Content& content, const TrainingScript& script) {
   const auto is_loader = [&](Node node) { return is_call(node) && callee_name(content, node) == "DataLoader"; };
   std::vector<Node> loaders;
   const auto names = script.loop_iterable.exists()
@@ -101,11 +101,13 @@ std::vector<Node> batch_sizes(const Content& content, const TrainingScript& scri
       loaders.push_back(assigned->value);
     }
   }
-  if (loaders.empty()) {
-    loaders = nodes_in(content.root(), is_loader);
-  }
+  return loaders.empty() ? nodes_in(content.root(), is_loader) : loaders;
+}
+
+/// Their arguments `batch_size`.
+std::vector<Node> batch_sizes(const Content& content, const TrainingScript& script) {
   std::vector<Node> sizes;
-  for (const Node loader : loaders) {
+  for (const Node loader : training_loaders(content, script)) {
     if (const Node size = argument_or_option(content, script, loader, "batch_size", 1); size.exists()) {
       sizes.push_back(size);
     }
@@ -159,6 +161,34 @@ Edits script_compile_edits(const SourceTree& tree) {
   return std::vector<TextEdit>{{{span.end, span.end},
                                 std::string(line_end_of(content)) + std::string(indentation_at(content, span.begin)) +
                                     std::string(content.text_of(assignment->field("left"))) + ".compile()"}};
+}
+
+Edits script_loader_workers_edits(const SourceTree& tree, const std::string& workers) {
+  constexpr std::string_view kArgument = "num_workers";
+  const Content& content = tree.content();
+  const auto script = read_training_script(content);
+  if (!script) {
+    return script.error();
+  }
+  const std::vector<Node> loaders = training_loaders(content, *script);
+  if (loaders.size() != 1) {
+    return base::error(loaders.empty() ? "No DataLoader is constructed in this file."
+                                       : "Which DataLoader of this file is for training is not to be seen.");
+  }
+  const Node value = argument_or_option(content, *script, loaders.front(), kArgument, 5);
+  const Node list = loaders.front().field("arguments");
+  const std::vector<Node> arguments = list.is("argument_list") ? arguments_of(list) : std::vector<Node>();
+  if (value.exists()) {
+    const Node literal = value.is("integer") ? value : number_literal_of(content, *script, value);
+    return literal.exists() ? Edits(std::vector<TextEdit>{{literal.span(), workers}})
+                            : Edits(base::error("`num_workers` of the DataLoader is no number in this file."));
+  }
+  const bool has_splat =
+      std::ranges::any_of(arguments, [](Node each) { return each.is("dictionary_splat") || each.is("list_splat"); });
+  if (arguments.empty() || list.has_error() || has_splat) {
+    return base::error("The DataLoader gets arguments that are not written in its call.");
+  }
+  return std::vector<TextEdit>{argument_added(content, list, arguments.back(), std::string(kArgument) + "=" + workers)};
 }
 
 Edits script_batch_size_edits(const SourceTree& tree, const std::string& size) {

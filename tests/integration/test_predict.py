@@ -281,7 +281,7 @@ def test_profile_and_predict_have_the_same_options() -> None:
         "--measure-seconds",
     }
     of_scripts = {"--steps", "--stop", "--step-boundary", "--batch-size", "--allow-writes", "--ranks", "--job"}
-    assert options("profile") - options("predict") == of_scripts - {"--batch-size"}
+    assert options("profile") - options("predict") == of_scripts - {"--batch-size", "--allow-writes"}
 
 
 def ridgeline_command() -> list[str]:

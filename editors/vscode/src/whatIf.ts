@@ -2,6 +2,7 @@
 import * as vscode from 'vscode';
 import { LSPErrorCodes, ResponseError } from 'vscode-languageclient/node';
 import type { Daemon } from './daemon';
+import { EditPreview } from './editPreview';
 import { apply, reveal } from './edits';
 import { Idle } from './idle';
 import type { WhatIfState } from './messages';
@@ -16,6 +17,7 @@ export class WhatIf implements vscode.Disposable {
   /** Rows of the answer that is on its way, as they come. */
   private first: ChangeAnswer[] = [];
   private readonly idle = new Idle();
+  private readonly preview = new EditPreview();
   /** The profile that the answer is of. */
   private profileId: string | undefined;
   private running: { change: string[] | null; cancel: vscode.CancellationTokenSource } | undefined;
@@ -31,6 +33,7 @@ export class WhatIf implements vscode.Disposable {
   ) {
     this.disposables = [
       this.idle,
+      this.preview,
       profiles.onDidChange(() => this.followEntry()),
       profiles.onDidProgress(() => this.running && this.emitter.fire()),
       vscode.workspace.onDidChangeTextDocument(({ document }) => this.forgetWritten(document)),
@@ -129,7 +132,7 @@ export class WhatIf implements vscode.Disposable {
       .sort((a, b) => rank(a) - rank(b));
   }
 
-  /** Writes one of them into the entry file, as one undo step. */
+  /** Writes one of them into the entry file, as one undo step; one of several lines once the user has seen it. */
   async apply(change: string[]): Promise<void> {
     const entry = this.profiles.entry;
     if (entry === undefined) return;
@@ -139,6 +142,9 @@ export class WhatIf implements vscode.Disposable {
         textDocument: { uri: entry.toString() },
         change,
       });
+      const title = this.answer?.changes.find((row) => String(row.change) === String(change))?.title;
+      if (edit !== null && !(await this.preview.allows(edit, title ?? change.join(' + ')))) return;
+      await reveal(entry); // the diff may have covered it
       const isWritten = edit !== null && (await apply(edit));
       this.failure = edit === null ? noEditReason : isWritten ? null : 'The text changed meanwhile: apply it again.';
       const document = this.documentOf(entry.toString());

@@ -63,12 +63,33 @@ def test_the_best_combination_is_searched(editor: Editor) -> None:
     editor.until(f"not {LINES}:find('iB', 1, true)")
 
 
+ANSWER_FOR_THE_USER = """
+vim.fn.confirm = function(question)
+  asked = question
+  for _, window in ipairs(vim.api.nvim_list_wins()) do
+    local buffer = vim.api.nvim_win_get_buf(window)
+    if vim.bo[buffer].filetype == "diff" then
+      shown = table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), "\\n")
+    end
+  end
+  return answer
+end
+"""
+
+
 def test_a_change_is_applied_as_one_undo_step_and_profiled(editor: Editor) -> None:
     editor.profile()
     open_list(editor)
     code = editor.neovim.buffers[1]
     before = code[:]
     go_to(editor, "bfloat16 autocast")
+    editor.neovim.exec_lua(ANSWER_FOR_THE_USER + "answer = 2")
+    editor.neovim.feedkeys("a")
+    editor.said("not written")
+    assert code[:] == before
+    assert editor.neovim.exec_lua("return asked") == "Write bfloat16 autocast as the diff shows?"
+    assert "+            loss = loss_function(logits, labels)" in editor.neovim.exec_lua("return shown")
+    editor.neovim.exec_lua("answer = 1")
     editor.neovim.feedkeys("a")
     editor.said("written: bfloat16 autocast")
     at = next(i for i, line in enumerate(code[:]) if "torch.autocast" in line)

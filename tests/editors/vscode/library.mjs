@@ -21,7 +21,10 @@ long('a package that is named has bars, hints and hovers in its files', async (t
 
   await window.command('Ridgeline: Show Costs in Library Files');
   const list = window.page.locator('.quick-input-widget');
-  await list.locator('.monaco-list-row', { hasText: 'nets' }).locator('input:checked, .monaco-checkbox.checked').waitFor();
+  await list
+    .locator('.monaco-list-row', { hasText: 'nets' })
+    .locator('input:checked, .monaco-checkbox.checked')
+    .waitFor();
   await list.locator('.monaco-list-row', { hasText: 'Another package…' }).click();
   await window.page.keyboard.press('Enter');
   const input = list.locator('input[type=text]');

@@ -83,7 +83,21 @@ test('a change is asked about, tried and applied, and the next profile makes the
   assert.equal(window.read('entry.py'), before);
   assert.equal(await window.page.locator('.tab.active.dirty').count(), 0);
 
-  // It is written as one undo step, and redone; the save profiles it.
+  // An edit of several lines is shown first, and written only then.
+  const autocast = section(window).locator('.changes > li', { hasText: 'bfloat16 autocast' }).first();
+  const question = window.notification('as the diff shows');
+  for (const answer of ['Discard', 'Write']) {
+    await autocast.getByRole('button', { name: 'Apply' }).click();
+    await window.page.locator('.monaco-diff-editor .modified .line-insert').first().waitFor();
+    await question.getByRole('button', { name: answer }).click();
+    await window.page.locator('.monaco-diff-editor').waitFor({ state: 'detached' });
+    if (answer === 'Discard') assert.equal(await window.lineWith('with torch.autocast'), null);
+  }
+  await until(async () => assert.notEqual(await window.lineWith('with torch.autocast'), null));
+  await autocast.getByRole('button', { name: 'Undo' }).click();
+  await until(async () => assert.equal(await window.lineWith('with torch.autocast'), null));
+
+  // One of a single line is written as one undo step, and redone; the save profiles it.
   await fused.getByRole('button', { name: 'Apply' }).click();
   await until(async () => assert.ok((await window.lineWith('momentum=0.9, fused=True)')) !== null));
   await fused.getByText('Applied').waitFor();

@@ -83,6 +83,22 @@ TEST(ScriptEdits, FindTheNumberBehindTheBatchSize) {
   EXPECT_THAT(script_changed(with_batch("", "read()"), {"batch-size:48"}), HasSubstr("no number in this file"));
 }
 
+TEST(ScriptEdits, GiveTheTrainingLoaderWorkers) {
+  const auto with_loader = [](const std::string& before, const std::string& workers) {
+    return "import torch\nfrom torch.utils.data import DataLoader\n" + before + "model = torch.nn.Linear(4, 4)\n" +
+           "optimizer = torch.optim.SGD(model.parameters())\ntest = DataLoader(other, 8)\n" +
+           "loader = DataLoader(data, batch_size=16" + workers +
+           ")\nfor x in loader:\n    model(x).sum().backward()\n    optimizer.step()\n";
+  };
+  const std::vector<std::string> four = {"loader-workers:4,1"};
+  EXPECT_EQ(script_changed(with_loader("", ""), four), with_loader("", ", num_workers=4"));
+  EXPECT_EQ(script_changed(with_loader("", ", num_workers=0"), four), with_loader("", ", num_workers=4"));
+  EXPECT_EQ(script_changed(with_loader("WORKERS = 2\n", ", num_workers=WORKERS"), four),
+            with_loader("WORKERS = 4\n", ", num_workers=WORKERS"));
+  EXPECT_THAT(script_changed(with_loader("", ", num_workers=cpus()"), four), HasSubstr("no number in this file"));
+  EXPECT_THAT(script_changed(with_loader("", ", **options()"), four), HasSubstr("not written in its call"));
+}
+
 TEST(ScriptEdits, AreRefusedWhereTheyAreNotCertain) {
   const std::string twice = script_with({}) + "model.parameters()\nmodel = Other()\n";
   EXPECT_THAT(script_changed(twice, {"compile"}), HasSubstr("several places"));

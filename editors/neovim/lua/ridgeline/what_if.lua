@@ -281,7 +281,38 @@ local function try_all()
   end)
 end
 
---- Writes the change under the cursor into the entry file, as one undo step.
+--- Whether an edit may be made: one of several lines is shown as a diff first, and the user decides.
+local function allows(edit, title, encoding)
+  local uri, edits
+  if edit.documentChanges then
+    uri, edits = edit.documentChanges[1].textDocument.uri, edit.documentChanges[1].edits
+  else
+    uri, edits = next(edit.changes)
+  end
+  local lines = {}
+  for _, each in ipairs(edits) do
+    local ends = each.range
+    lines[ends.start.line], lines[ends["end"].line] = true, true
+    if each.newText:find("\n") then lines.new = true end
+  end
+  if #vim.tbl_keys(lines) <= 1 then return true end
+  local text = vim.api.nvim_buf_get_lines(vim.uri_to_bufnr(uri), 0, -1, false)
+  local after = vim.api.nvim_create_buf(false, true)
+  vim.api.nvim_buf_set_lines(after, 0, -1, false, text)
+  vim.lsp.util.apply_text_edits(edits, after, encoding)
+  local new = vim.api.nvim_buf_get_lines(after, 0, -1, false)
+  local diff = vim.diff(table.concat(text, "\n") .. "\n", table.concat(new, "\n") .. "\n", { ctxlen = 2 })
+  vim.api.nvim_buf_set_lines(after, 0, -1, false, vim.split(vim.trim(diff), "\n"))
+  vim.bo[after].filetype = "diff"
+  local window = vim.api.nvim_open_win(after, false, { split = "above", win = 0 })
+  vim.cmd.redraw()
+  local choice = vim.fn.confirm("Write " .. title .. " as the diff shows?", "&Write\n&Discard", 2)
+  vim.api.nvim_win_close(window, true)
+  vim.api.nvim_buf_delete(after, { force = true })
+  return choice == 1
+end
+
+--- Writes the change under the cursor into the entry file, as one undo step; one of several lines once it was seen.
 local function apply()
   local change, one = under_cursor(), view
   if not change then return end
@@ -296,7 +327,9 @@ local function apply()
     { textDocument = { uri = uri }, change = change.change },
     function(made)
       if made.edit == vim.NIL or not made.edit then return session.say(made.noEditReason, "WARN") end
-      vim.lsp.util.apply_workspace_edit(made.edit, session.client(one.code).offset_encoding)
+      local encoding = session.client(one.code).offset_encoding
+      if not allows(made.edit, change.title, encoding) then return session.say("not written.") end
+      vim.lsp.util.apply_workspace_edit(made.edit, encoding)
       session.say("written: " .. change.title .. ". u in the code undoes it.")
     end
   )
