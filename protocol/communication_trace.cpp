@@ -69,7 +69,7 @@ Bucket bucket_from(const nlohmann::json& value) {
     bucket.sizes.push_back(value_as<std::uint64_t>(size));
   }
   if (bucket.sizes.size() != bucket.parameters.size()) {
-    throw std::invalid_argument("a bucket's sizes are not of its parameters");
+    throw std::invalid_argument("a bucket's sizes do not match its parameters");
   }
   return bucket;
 }

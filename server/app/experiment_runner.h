@@ -1,4 +1,4 @@
-// What a use case asks of who runs it: a command, which may wait, or a server, whose loop may not.
+// What a use case needs from its caller: either a command, which may block, or a server, whose event loop may not.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace ridgeline::app {
 /// Runs experiments on one entry point. Lives on the loop of the tasks that use it, and outlives them.
 class ExperimentRunner : public OffLoop {
  public:
-  /// The failure has not been shown to the user.
+  /// A failure is returned, not shown: the caller has to tell the user.
   virtual base::Task<ExperimentOutcome> run(protocol::Experiment experiment) = 0;
   /// The folder with the table of operation times.
   virtual std::string cache() const = 0;

@@ -1,4 +1,4 @@
-// The binary that runs.
+// The running executable.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@ namespace ridgeline::base {
 
 /// Its path, links resolved; empty without /proc. Ends with " (deleted)" when it was replaced while it runs.
 std::string executable_path();
-/// Its version and a hash of its bytes: two with the same are the same program. Read once.
+/// Its version and a hash of its bytes: equal values mean the same program. Computed once.
 std::string executable_version();
 
 }  // namespace ridgeline::base

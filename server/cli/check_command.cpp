@@ -91,9 +91,9 @@ void add_check_command(CLI::App& app, int& exit_code) {
   command->add_flag("--github", request->github,
                     "Write annotations for GitHub Actions; default: if GITHUB_ACTIONS is true");
   command
-      ->add_option(
-          "--max-seconds", request->max_seconds,
-          "Most seconds for all runs of an entry file; budgets that are not settled by then are reported as undecided")
+      ->add_option("--max-seconds", request->max_seconds,
+                   "Time limit for all runs of an entry file, in seconds; budgets still unsettled by then are reported "
+                   "as undecided")
       ->check(CLI::Range(1, 86400))
       ->capture_default_str();
   add_measurement_options(*command, measurement);

@@ -166,8 +166,7 @@ void add_devices_command(CLI::App& app, int& exit_code, const std::vector<std::s
   command->add_option("--price", options->prices, "Price of each device in --on for an hour, or one for all")
       ->delimiter(',')
       ->check(number_in(0, 1e9));
-  command
-      ->add_option("--dataset-size", options->dataset_size, "Samples of an epoch: adds the time and price of an epoch")
+  command->add_option("--dataset-size", options->dataset_size, "Samples per epoch: adds the time and price of an epoch")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 50));
   command->add_option("--cluster", options->cluster,
                       "Also predict data-parallel training on 2, 4, ... up to all ranks of this cluster; runs one step "
@@ -181,7 +180,7 @@ void add_devices_command(CLI::App& app, int& exit_code, const std::vector<std::s
                    "The GPU of the trace, such as a100, or a file that describes it, needed if the trace names no GPU "
                    "that Ridgeline knows")
       ->group(kOfTraces);
-  command->add_option("--recorded-batch-size", options->recorded_batch_size, "Samples of the trace's step")
+  command->add_option("--recorded-batch-size", options->recorded_batch_size, "Samples per step of the trace")
       ->check(CLI::Range(1, analysis::kMaxBatchSize))
       ->group(kOfTraces);
   add_step_boundary_option(*command, options->step_boundary)->group(kOfTraces);

@@ -70,9 +70,12 @@ void take_column(std::map<std::string, std::string>& columns, const std::string&
 void add_import_times_command(CLI::App& operations, int& exit_code) {
   auto options = std::make_shared<ImportOptions>();
   CLI::App* command = operations.add_subcommand("import", "Add the times of files to this machine's table.");
-  command->add_option("FILES", options->files, "Files that `export` or `merge` wrote; CSV with --format")->required();
+  command->add_option("FILES", options->files, "Files that `export` or `merge` wrote; with --format, CSV files")
+      ->required();
   CLI::Option* format =
-      command->add_option("--format", options->format, "The files are CSV, with these columns: docs/user/operations.md")
+      command
+          ->add_option("--format", options->format,
+                       "Import CSV with the columns of this format, listed in docs/user/operations.md")
           ->check(CLI::IsMember({"operations", "matmul"}));
   const auto of_csv = [&](const std::string& name, std::string& value, const std::string& description) {
     command->add_option(name, value, description)->needs(format);
@@ -84,7 +87,9 @@ void add_import_times_command(CLI::App& operations, int& exit_code) {
   of_csv("--torch", options->csv.torch, "Version of torch of all rows, where the CSV has no such column");
   of_csv("--source", options->csv.source,
          "Source of all rows, where the CSV has no such column; default: the file's name");
-  command->add_option("--column", "NAME=COLUMN: what the file calls a column; may be repeated")
+  command
+      ->add_option("--column",
+                   "Read the column NAME from the CSV's column COLUMN, as in time_ms=Latency; may be repeated")
       ->needs(format)
       ->each([options](const std::string& text) { take_column(options->csv.columns, text); })
       ->take_all();

@@ -1,4 +1,4 @@
-// `ridgeline job network`: what messages between processes cost, as the links of a cluster's file.
+// `ridgeline job network`: measures what messages between processes cost, and writes the links of a cluster file.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -67,10 +67,11 @@ void add_job_optimize_command(CLI::App& job, int& exit_code) {
   command->add_option("FILES", request->files, "A job from `ridgeline profile --job`, or one for each machine")
       ->required();
   command
-      ->add_option("--memory", question.memory_bytes, "Only what needs at most this much on each rank, such as 16GiB")
+      ->add_option("--memory", question.memory_bytes,
+                   "Consider only strategies that need at most this much memory on each rank, such as 16GiB")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::PositiveNumber);
-  command->add_option("--seconds", question.seconds, "Most seconds to search")
+  command->add_option("--seconds", question.seconds, "Time limit for the search, in seconds")
       ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"min", 60}}))
       ->check(number_in(0.1, 86400))
       ->capture_default_str();

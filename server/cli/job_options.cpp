@@ -15,9 +15,10 @@ void add_change_option(CLI::App& command, std::vector<std::string>& changes, ste
 }
 
 void add_network_option(CLI::App& command, std::string& network) {
-  command.add_option("--network", network,
-                     "Written by `ridgeline job network` on the same links: separates the latency of an all-reduce "
-                     "from its bandwidth");
+  command.add_option(
+      "--network", network,
+      "File that `ridgeline job network` wrote on the same links: separates the latency of an all-reduce "
+      "from its bandwidth");
 }
 
 int write_job(const jobs::Job& job, const std::string& file) {

@@ -115,35 +115,34 @@ void add_kernel_command(CLI::App& app, int& exit_code) {
   command->add_option(
       "OPERATION", options->operation,
       "One operation in float32: 'matmul ROWS COLUMNS DEPTH', 'bmm BATCHES ROWS COLUMNS DEPTH' or 'linear ROWS OUTPUTS "
-      "INPUTS', with '+ bias' and "
-      "'+ relu' behind it where they are fused with it; 'conv IMAGES CHANNELS HEIGHT WIDTH OUTPUTS KERNEL "
+      "INPUTS', followed by '+ bias' and '+ relu' if these are fused with it; 'conv IMAGES CHANNELS HEIGHT WIDTH "
+      "OUTPUTS KERNEL "
       "stride S padding P'; 'elementwise ROWS COLUMNS = EXPRESSION'; 'reduce "
       "sum|mean|max ROWS COLUMNS dim 0|1'");
-  CLI::Option* of = command->add_option("--of", options->profile,
-                                        "Instead of OPERATION: the operations of this profile that take 2 % of its "
-                                        "step or more, with its threads; a report in JSON, "
-                                        "or the id of a kept profile");
-  command->add_option("--threads", options->threads, "Threads of the programs and of torch")
+  CLI::Option* of =
+      command->add_option("--of", options->profile,
+                          "Instead of OPERATION: all operations that take 2 % or more of the step in this profile (a "
+                          "JSON report or the id of a kept profile), with that profile's number of threads");
+  command->add_option("--threads", options->threads, "Threads of the kernels and of torch")
       ->check(number_in(1, 1024))
       ->excludes(of)
       ->capture_default_str();
-  command->add_option("--top", options->top, "Programs that are compiled and timed, the best predicted first")
+  command->add_option("--top", options->top, "How many kernels to compile and time, the best predicted first")
       ->check(number_in(1, 20))
       ->capture_default_str();
-  command->add_option("--seconds", options->seconds, "How long to time each program")
+  command->add_option("--seconds", options->seconds, "How long to time each kernel")
       ->check(number_in(0.01, 60))
       ->capture_default_str();
   command->add_option("--python", options->python, "Interpreter with torch")->default_str("detected");
   command
       ->add_option(
           "--device", options->device,
-          "A file from `ridgeline machine show --format json`, or the name of a GPU, such as A100; programs for a "
+          "A file from `ridgeline machine show --format json`, or the name of a GPU, such as A100; kernels for a "
           "GPU are run only where the interpreter's torch uses that GPU")
       ->default_str("this processor as measured");
-  add_file_option(
-      *command, "--emit", options->emit,
-      "Write the fastest program to this file: an operator of PyTorch with its gradient where the "
-      "name ends in .py, else its source in C++ (for a GPU in CUDA; where none was run, the best predicted one's)");
+  add_file_option(*command, "--emit", options->emit,
+                  "Write the fastest kernel to this file: as a PyTorch operator with its gradient if the name ends in "
+                  ".py, else as C++ source (CUDA for a GPU). If none was run, the one predicted to be fastest");
   command->get_option("--emit")->excludes(of);
   command
       ->add_option("--emit-folder", options->folder,

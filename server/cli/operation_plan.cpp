@@ -65,10 +65,10 @@ void add_plan_command(CLI::App& operations, int& exit_code) {
   command->add_option("--device", options->device, "The device, as `operations list` or its driver names it")
       ->required();
   command->add_option("--change", options->changes,
-                      "Also the operations of the step with this change; may be repeated");
+                      "Also list the operations of the step with this change; may be repeated");
   add_file_option(*command, "--script", options->script,
                   "Write a Python file that times them on a machine with Python and torch: it holds shapes only");
-  command->add_option("--measure-seconds", options->seconds, "Most seconds that the script may take")
+  command->add_option("--measure-seconds", options->seconds, "Time limit for the script, in seconds")
       ->check(number_in(1, 86400))
       ->capture_default_str();
   add_place_options(*command, options->request);

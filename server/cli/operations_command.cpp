@@ -123,8 +123,8 @@ void add_operations_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<MeasureOptions>();
   CLI::App* measuring = command->add_subcommand("measure", "Time the operations of an entry point's step.");
   measuring->add_option("--change", options->changes,
-                        "Also the operations of the step with this change; may be repeated");
-  measuring->add_option("--measure-seconds", options->seconds, "Most seconds to spend on timing")
+                        "Also time the operations of the step with this change; may be repeated");
+  measuring->add_option("--measure-seconds", options->seconds, "Time limit for the measurements, in seconds")
       ->check(number_in(1, 3600))
       ->capture_default_str();
   CLI::Option* host = measuring->add_option(

@@ -175,7 +175,7 @@ std::vector<CLI::Option*> add_entry_options(CLI::App& command, const std::shared
   return {
       command
           .add_option("--check-sizes", request->check_sizes,
-                      "Batch sizes to measure and compare with their predictions, which do not use them")
+                      "Batch sizes to measure only for checking predictions; the models do not use them")
           ->delimiter(',')
           ->check(CLI::Range(1, 1 << 24)),
       add_timeout_option(command, request),

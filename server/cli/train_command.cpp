@@ -36,15 +36,17 @@ void add_train_command(CLI::App& operations, int& exit_code) {
   auto output = std::make_shared<Output>();
   CLI::App* command =
       operations.add_subcommand("train", "Train estimators that predict unmeasured operations from measured ones.");
-  command->add_option("--device", options->device, "As `operations list` names it; default: this processor");
-  CLI::Option* across = command->add_flag("--across-devices", options->across,
-                                          "For GPUs without measurements, from all that have a data sheet");
+  command->add_option("--device", options->device, "Device, as `operations list` names it; default: this processor");
+  CLI::Option* across = command->add_flag(
+      "--across-devices", options->across,
+      "Train estimators for GPUs without measurements, from the times of all GPUs that have a data sheet");
   command
       ->add_option("--test-on", options->test_on,
                    "With --across-devices: a GPU to hold out for testing; may be repeated")
       ->needs(across)
       ->take_all();
-  command->add_option("--python", options->python, "Interpreter with torch, which trains")->default_str("detected");
+  command->add_option("--python", options->python, "Interpreter whose torch does the training")
+      ->default_str("detected");
   command->add_option("--hold-out", options->held_out, "Share of the times to hold out for testing")
       ->check(number_in(0.01, 0.9))
       ->capture_default_str();

@@ -191,8 +191,8 @@ void add_what_if_command(CLI::App& app, int& exit_code, const std::vector<std::s
       "trace.");
   command->add_option(
       "--change", options->changes,
-      "A change from --list, such as checkpoint or set:fc1:out_features=1024; repeated: each change alone, "
-      "then all together in order. Default: the changes that most often help");
+      "A change from --list, such as checkpoint or set:fc1:out_features=1024; may be repeated: predicts each change "
+      "alone, then all together in order. Default: the changes that most often help");
   command->add_option("--change-file", options->files,
                       "A change of your own, as JSON or as Python, which is run: docs/user/change-files.md; may be "
                       "repeated");

@@ -21,16 +21,18 @@ namespace ridgeline::ingest {
 
 namespace {
 
-/// What is less often there may repeat by chance.
+/// With fewer occurrences than this, a repetition may be coincidence.
 constexpr std::size_t kLeastRepeats = 3;
-/// The share of a kernel's distances from its next occurrence, in kernels, that are equal if it runs once per step.
+/// A kernel runs once per step if at least this share of the distances between its occurrences, counted in kernels, are
+/// equal...
 constexpr double kRegularShare = 0.8;
-/// The share of all kernels that its steps cover together.
+/// ...and if its steps together cover at least this share of all kernels.
 constexpr double kCoveredShare = 0.5;
 constexpr std::size_t kMostOfAName = 80;
 constexpr std::string_view kModule = "nn.Module: ";
 
-enum class Rank : std::uint8_t { kCountsSteps, kNamedStep, kCounts, kRepeats, kNoStep };
+/// How likely a family of ranges is to mark steps, best first.
+enum class StepLikelihood : std::uint8_t { kCountsSteps, kNamedStep, kCounts, kRepeats, kNoStep };
 
 /// Ranges of one thread with the same text but for its numbers.
 struct Family {
@@ -40,39 +42,40 @@ struct Family {
   bool counts = true;  ///< each ends with a counter
 };
 
-/// Whether torch or a library of its own opens ranges of this name.
+/// Whether torch, or a library that it uses, opens ranges with this name.
 bool is_of_torch(std::string_view name) {
-  static constexpr std::array<std::string_view, 16> kBegins = {"Optimizer.",
-                                                               "enumerate(DataLoader)",
-                                                               "DistributedDataParallel.",
-                                                               "FullyShardedDataParallel.",
-                                                               "FSDP::",
-                                                               "DataParallel.",
-                                                               "PyTorch Profiler",
-                                                               "Torch-Compiled Region",
-                                                               "## Call Co",
-                                                               "TorchDynamo",
-                                                               "CompiledFunction",
-                                                               "torch.distributed.",
-                                                               "nccl:",
-                                                               "gloo:",
-                                                               "c10d",
-                                                               "record_param_comms"};
-  return std::ranges::any_of(kBegins, [&](std::string_view begin) { return name.starts_with(begin); });
+  static constexpr std::array<std::string_view, 16> kPrefixes = {"Optimizer.",
+                                                                 "enumerate(DataLoader)",
+                                                                 "DistributedDataParallel.",
+                                                                 "FullyShardedDataParallel.",
+                                                                 "FSDP::",
+                                                                 "DataParallel.",
+                                                                 "PyTorch Profiler",
+                                                                 "Torch-Compiled Region",
+                                                                 "## Call Co",
+                                                                 "TorchDynamo",
+                                                                 "CompiledFunction",
+                                                                 "torch.distributed.",
+                                                                 "nccl:",
+                                                                 "gloo:",
+                                                                 "c10d",
+                                                                 "record_param_comms"};
+  return std::ranges::any_of(kPrefixes, [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-Rank rank_of(std::string_view name, const Family& family) {
+StepLikelihood likelihood_of(std::string_view name, const Family& family) {
   if (is_of_torch(name)) {
-    return Rank::kNoStep;
+    return StepLikelihood::kNoStep;
   }
   if (names_a_step(name)) {
-    return family.counts ? Rank::kCountsSteps : Rank::kNamedStep;
+    return family.counts ? StepLikelihood::kCountsSteps : StepLikelihood::kNamedStep;
   }
   if (family.ranges.size() < kLeastRepeats || names_an_epoch(name)) {
-    return Rank::kNoStep;
+    return StepLikelihood::kNoStep;
   }
   // Numbers that come again are those of layers, not of steps.
-  return family.counts && family.texts.size() == family.ranges.size() ? Rank::kCounts : Rank::kRepeats;
+  return family.counts && family.texts.size() == family.ranges.size() ? StepLikelihood::kCounts
+                                                                      : StepLikelihood::kRepeats;
 }
 
 /// By thread and range_family().
@@ -97,16 +100,16 @@ Families families_of(const Trace& trace, const std::vector<std::uint32_t>& candi
   return families;
 }
 
-/// The first of those with the best rank from `first` to `last`, and of these the one that lasts longest.
-const Families::value_type* best_of(const Families& families, Rank first, Rank last) {
+/// The family with the best likelihood between `first` and `last`; among equals, the one with the longest total time.
+const Families::value_type* best_of(const Families& families, StepLikelihood first, StepLikelihood last) {
   const Families::value_type* best = nullptr;
-  Rank rank = Rank::kNoStep;
+  StepLikelihood likelihood = StepLikelihood::kNoStep;
   for (const auto& entry : families) {
-    const Rank own = rank_of(entry.first.second, entry.second);
+    const StepLikelihood own = likelihood_of(entry.first.second, entry.second);
     if (own >= first && own <= last &&
-        (best == nullptr || own < rank || (own == rank && entry.second.ns > best->second.ns))) {
+        (best == nullptr || own < likelihood || (own == likelihood && entry.second.ns > best->second.ns))) {
       best = &entry;
-      rank = own;
+      likelihood = own;
     }
   }
   return best;
@@ -142,8 +145,10 @@ std::string quoted(const Trace& trace, std::string_view name) {
   return fmt::format("{} “{}”", range_word(trace), name.substr(0, kMostOfAName));
 }
 
-/// By the family with the best rank from `first` to `last`; with its ranges.
-std::optional<FoundSteps> steps_of_families(const Trace& trace, const StepEvents& events, Rank first, Rank last) {
+/// Steps delimited by the ranges of the family with the best likelihood between `first` and `last`; returns those
+/// ranges too.
+std::optional<FoundSteps> steps_of_families(const Trace& trace, const StepEvents& events, StepLikelihood first,
+                                            StepLikelihood last) {
   const Families families = families_of(trace, events.ranges);
   const auto* const best = best_of(families, first, last);
   if (best == nullptr) {
@@ -156,7 +161,7 @@ std::optional<FoundSteps> steps_of_families(const Trace& trace, const StepEvents
   return steps;
 }
 
-/// How often, in kernels, a kernel follows itself.
+/// The number of kernels from one occurrence of a kernel to its next.
 struct Rhythm {
   std::size_t period = 0;  ///< 0: irregular
   std::size_t times = 0;
@@ -174,7 +179,7 @@ Rhythm rhythm_of(const std::vector<std::uint32_t>& places, std::size_t all) {
   return {regular && covers ? most->first : 0, places.size()};
 }
 
-/// Where the name that is there once per step is among `work`, and its period.
+/// The indices in `work` at which the name that occurs once per step appears, and its period.
 std::pair<std::vector<std::uint32_t>, std::size_t> once_per_step(const Trace& trace,
                                                                  const std::vector<std::uint32_t>& work) {
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> places;  // by name
@@ -188,7 +193,8 @@ std::pair<std::vector<std::uint32_t>, std::size_t> once_per_step(const Trace& tr
       continue;
     }
     const Rhythm found = rhythm_of(own, work.size());
-    // Among those that are there once per step: the one that is there in most of them, and then the first.
+    // The longest period is that of a whole step. Among names with that period: the one that occurs most often, then
+    // the one that occurs first.
     const auto key = [](const Rhythm& one, const std::vector<std::uint32_t>& at) {
       return std::tuple(one.period, one.times, at.empty() ? 0 : ~at.front());
     };
@@ -200,7 +206,7 @@ std::pair<std::vector<std::uint32_t>, std::size_t> once_per_step(const Trace& tr
   return {std::move(best), rhythm.period};
 }
 
-/// Operations of the thread that launches most, or else has most of them, that are in no other one.
+/// The outermost operations, other than torch's own ranges, of the thread that has most of them.
 std::vector<std::uint32_t> outermost_operations(const Trace& trace, const StepEvents& events) {
   return outermost_marks(trace, events.operations, [](std::string_view name) { return !is_of_torch(name); });
 }
@@ -212,15 +218,16 @@ const char* range_word(const Trace& trace) {
 }
 
 std::optional<FoundSteps> steps_of_named_ranges(const Trace& trace, const StepEvents& events) {
-  return steps_of_families(trace, events, Rank::kCountsSteps, Rank::kNamedStep);
+  return steps_of_families(trace, events, StepLikelihood::kCountsSteps, StepLikelihood::kNamedStep);
 }
 
 std::optional<FoundSteps> steps_of_other_ranges(const Trace& trace, const StepEvents& events) {
-  auto steps = steps_of_families(trace, events, Rank::kCounts, Rank::kRepeats);
+  auto steps = steps_of_families(trace, events, StepLikelihood::kCounts, StepLikelihood::kRepeats);
   if (!steps || steps->spans.size() + 1 < kLeastRepeats || !are_whole(trace, events, *steps)) {
     return std::nullopt;
   }
-  steps->ranges.clear();  // these are parts of the step, too, which are shown
+  // These ranges are also parts of the step and must still be shown, so they are not mere step marks.
+  steps->ranges.clear();
   return steps;
 }
 
@@ -266,7 +273,8 @@ std::optional<FoundSteps> steps_of_kernels(const Trace& trace, const StepEvents&
   const bool on_device = !events.kernels.empty();
   const std::vector<std::uint32_t> work = on_device ? events.kernels : outermost_operations(trace, events);
   const auto [places, period] = once_per_step(trace, work);
-  // Calls between modules are known: what repeats is a part of one of them.
+  // If module calls were recorded and none of them marked steps, a kernel that repeats is only a part of one of those
+  // calls.
   const bool has_modules = std::ranges::any_of(events.functions, [&](std::uint32_t function) {
     return trace.strings[trace.events[function].name].starts_with(kModule);
   });
@@ -289,12 +297,11 @@ std::optional<FoundSteps> steps_of_kernels(const Trace& trace, const StepEvents&
   if (steps.spans.size() < kLeastRepeats || !are_whole(trace, events, steps)) {
     return std::nullopt;
   }
-  steps.how = fmt::format(
-      "the {} “{}” follows itself after {} others again and again: an iteration goes from one of its "
-      "{} to the next",
-      on_device ? "kernel" : "operation",
-      std::string_view(trace.strings[trace.events[work[places.front()]].name]).substr(0, kMostOfAName), period - 1,
-      on_device ? "launches" : "calls");
+  steps.how =
+      fmt::format("the {} “{}” recurs every time after {} others: an iteration goes from one of its {} to the next",
+                  on_device ? "kernel" : "operation",
+                  std::string_view(trace.strings[trace.events[work[places.front()]].name]).substr(0, kMostOfAName),
+                  period - 1, on_device ? "launches" : "calls");
   return steps;
 }
 

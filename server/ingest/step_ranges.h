@@ -30,9 +30,9 @@ std::optional<FoundSteps> steps_of_modules(const Trace& trace, const StepEvents&
 std::optional<FoundSteps> steps_of_function(const Trace& trace, const StepEvents& events, const std::string& file,
                                             std::uint32_t line);
 
-/// A kernel that follows itself after the same number of others each time is there once per step; without kernels, an
-/// operation. Each step goes from one of its launches to the next. Only where they are whole steps (are_whole), and no
-/// modules were recorded.
+/// A kernel that recurs after the same number of others each time runs once per step; without kernels, an operation.
+/// Each step goes from one of its launches to the next. Only where they are whole steps (are_whole), and no modules
+/// were recorded.
 std::optional<FoundSteps> steps_of_kernels(const Trace& trace, const StepEvents& events);
 
 }  // namespace ridgeline::ingest

@@ -18,7 +18,7 @@ constexpr std::uint64_t kMostBytes = 1ULL << 60U;  // no allocator gives so much
 constexpr std::uint64_t kMostStreams = 0xffff;
 constexpr std::size_t kMostRequests = 2 * analysis::kMaxAllocatorEvents;
 
-/// A whole number; moves `text` behind it.
+/// Parses a whole number at the front of `text` and removes it.
 bool take_number(std::string_view& text, std::uint64_t most, std::uint64_t& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || number > most) {
@@ -50,7 +50,7 @@ bool take_request(std::string_view& text, std::size_t sizes, BlockRequest& reque
   return true;
 }
 
-/// `is_alive`: the blocks at the beginning, by request.
+/// `is_alive[request]`: whether its block is allocated at the beginning.
 bool take_events(std::string_view text, std::vector<bool> is_alive, AllocatorEvents& events) {
   while (!text.empty()) {
     if (events.size() == analysis::kMaxAllocatorEvents || (!events.empty() && !take_character(text, ' '))) {

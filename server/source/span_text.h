@@ -26,7 +26,7 @@ struct TextEdit {
   friend bool operator==(const TextEdit&, const TextEdit&) = default;
 };
 
-/// The bytes of `text` in `span`, which is cut to the text.
+/// The bytes of `text` in `span`, which is clamped to the text.
 constexpr std::string_view slice(std::string_view text, Span span) {
   const std::size_t begin = std::min(span.begin, text.size());
   return text.substr(begin, std::max(span.end, begin) - begin);

@@ -27,7 +27,7 @@ struct ProfileKey {
   std::string machine;                   ///< its processor and GPUs: several machines may share a home folder
   std::uint64_t memory_limit_bytes = 0;  ///< that was asked for; 0: none
   std::string version;                   ///< of Ridgeline
-  std::string code{};                    ///< packages whose lines have figures beside the user's; mostly empty
+  std::string code{};                    ///< packages whose lines have figures beside the user's; usually empty
 };
 
 /// A stored profile, without its report.
@@ -38,7 +38,7 @@ struct KeptProfile {
   Fingerprint fingerprint;
 };
 
-/// A stored profile with what it may be used for.
+/// A stored profile with its key.
 struct ProfileRow {
   ProfileKey key;
   KeptProfile profile;
@@ -71,7 +71,7 @@ class ProfileStore {
 
   /// Opens or creates `folder`/profiles.sqlite. An error when it cannot be used, or when it belongs to a newer
   /// Ridgeline or to another program: then it is left unchanged. The value is a notice about a damaged file that was
-  /// moved aside; mostly empty.
+  /// moved aside; usually empty.
   base::Result<std::string> open(const std::string& folder);
 
   /// Stores a report. An error when that fails, or when the report alone exceeds the bound.
@@ -102,8 +102,8 @@ class ProfileStore {
 
   base::Result<void> remove(const std::string& id);
 
-  /// Remembers how long a run took; `kind` tells runs of one entry apart that do not measure as much. The last 1024 are
-  /// kept.
+  /// Remembers how long a run took; `kind` distinguishes runs of one entry that measure different amounts. The last
+  /// 1024 are kept.
   base::Result<void> keep_duration(const ProfileKey& key, const std::string& kind, double seconds);
   /// What the last such run took, with any version of Ridgeline; nothing: there was none.
   base::Result<std::optional<double>> last_duration(const ProfileKey& key, const std::string& kind);

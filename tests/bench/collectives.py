@@ -1,5 +1,5 @@
-"""All-reduces of NCCL that others measured (tables/aiconfigurator, Apache-2.0), against what follows from those of two
-GPUs of the same system, and from the bandwidth that NVIDIA's data sheets have for its links."""
+"""NCCL all-reduces that others measured (tables/aiconfigurator, Apache-2.0), compared with predictions from the times
+of two GPUs of the same system, and from the link bandwidth on NVIDIA's data sheets."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 TABLE = Path("tables") / "aiconfigurator" / "nccl_all_systems.csv.xz"
-SIZES = [1 << shift for shift in range(20, 29, 2)]  # 1 MiB to 256 MiB: of buckets
+SIZES = [1 << shift for shift in range(20, 29, 2)]  # 1 MiB to 256 MiB: typical of gradient buckets
 _ALL = [1 << shift for shift in range(12, 29)]
 
-# Gbit/s of one direction: NVLink 3, 4 and 5 (600, 900 and 1,800 GB/s in both), PCIe 4.0 x16; and microseconds of a step
-# of the ring, for which there is no data sheet.
+# Gbit/s of one direction: NVLink 3, 4 and 5 (600, 900 and 1,800 GB/s in both), PCIe 4.0 x16.
 SHEETS = {
     "NVIDIA A100-SXM4-80GB": 2400,
     "NVIDIA H100 80GB HBM3": 3600,
@@ -25,7 +24,7 @@ SHEETS = {
     "NVIDIA B200": 7200,
     "NVIDIA L40S": 256,
 }
-_LATENCY_US = 5
+_LATENCY_US = 5  # per step of the ring; no data sheet gives it
 
 Table = Callable[[list[str], list[list[str]]], None]
 Times = dict[tuple[str, int], dict[int, float]]

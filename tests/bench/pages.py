@@ -134,7 +134,7 @@ def text_of(page: Page, of: dict[str, dict[str, Any]]) -> str:
     is_usual = any(of[name]["machine"] == USUAL_MACHINE for name in page.names)
     usual = f"The machine, unless a section names another: {USUAL_MACHINE}. " if is_usual else ""
     lines = [
-        f"<!-- Written by `{REWRITE}` from docs/dev/results. Not to be edited. -->",
+        f"<!-- Written by `{REWRITE}` from docs/dev/results. Do not edit. -->",
         "",
         f"# {page.title}",
         "",

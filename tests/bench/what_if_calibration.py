@@ -144,7 +144,7 @@ def text_of(rows: list[Row], level: float, made_on: str) -> str:
     lines = "\n".join(
         f'    {{"{row.kind}", {row.least_share}, {row.models}, {row.pairs}, {row.widening:.4f}}},' for row in rows
     )
-    return f"""// Written by `./dev bench what-if-calibration`; see docs/dev/architecture/what-if.md. Not to be edited.
+    return f"""// Written by `./dev bench what-if-calibration`; see docs/dev/architecture/what-if.md. Do not edit.
 // {made_on}
 #pragma once
 

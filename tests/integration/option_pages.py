@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "user"
 REWRITE = "python tests/integration/option_pages.py build/bin/ridgeline"
-HEAD = f"<!-- Written by `{REWRITE}`. Not to be edited. -->\n"
+HEAD = f"<!-- Written by `{REWRITE}`. Do not edit. -->\n"
 COMMON_FROM = 3  # commands that have an option in the same words
 DESCRIPTIONS = 30  # the column where the help has them, or what is left of them
 CHANGE = re.compile(r"(\S+) +(.*) \(((?:step|job|search|cluster)\b.*)\)")

@@ -128,7 +128,7 @@ def check(folder: Path, budgets: str, *arguments: str) -> subprocess.CompletedPr
 
 
 def test_budgets_of_memory(repository: Path) -> None:
-    """Whose bytes do not depend on how busy the machine is."""
+    """Memory does not depend on how busy the machine is."""
     within = check(repository, 'max-memory = "1 GiB"')
     assert (within.returncode, within.stdout.split()[4]) == (0, "within"), within.stderr
     over = check(repository, 'max-memory = "1 MiB"', "--github", "--junit", "results.xml")

@@ -16,10 +16,10 @@ namespace {
 
 using recording::kNone;
 
-constexpr std::size_t kNamed = 8;
+constexpr std::size_t kMaxNamed = 8;
 
-/// What the model is made of.
-struct Material {
+/// What the model is fitted to.
+struct ModelInputs {
   std::vector<int> sizes;
   const Ledger& ledger;
   std::vector<std::optional<Bend>> bends;  ///< of each allocation
@@ -28,8 +28,8 @@ struct Material {
   Ends ends(std::size_t allocation, const Stretch& stretch, Bound bound) const {
     return ends_of(ledger.allocations[allocation].bytes, bends[allocation], sizes, stretch, bound);
   }
-  /// What has these ends in a stretch: the line through them and (x - left) (x - right) (square + cube (x + left +
-  /// right)), which is 0 at both.
+  /// The curve with these ends: the line through them plus (x - left) (x - right) (square + cube (x + left + right)),
+  /// which is 0 at both ends.
   Curve curve(const Ends& ends, const Stretch& stretch) const {
     const double left = sizes[stretch.left];
     const double right = sizes[stretch.right];
@@ -53,12 +53,12 @@ bool may_fall(const Ends& change) {
 }
 
 /// The live bytes at each instant that may be the peak of a stretch. The curves' ids are the instants.
-std::vector<Curve> tops_in(const Material& material, const Stretch& stretch, Bound bound) {
-  const std::size_t instants = material.ledger.instants;
+std::vector<Curve> tops_in(const ModelInputs& inputs, const Stretch& stretch, Bound bound) {
+  const std::size_t instants = inputs.ledger.instants;
   std::vector<Ends> change(instants);
-  for (std::size_t i = 0; i < material.ledger.allocations.size(); ++i) {
-    const Allocation& allocation = material.ledger.allocations[i];
-    const Ends ends = material.ends(i, stretch, bound);
+  for (std::size_t i = 0; i < inputs.ledger.allocations.size(); ++i) {
+    const Allocation& allocation = inputs.ledger.allocations[i];
+    const Ends ends = inputs.ends(i, stretch, bound);
     add_to(change[allocation.birth], ends, 1);
     if (allocation.death != kNeverFreed) {
       add_to(change[allocation.death], ends, -1);
@@ -69,7 +69,7 @@ std::vector<Curve> tops_in(const Material& material, const Stretch& stretch, Bou
   for (std::size_t here = 0; here < instants; ++here) {
     add_to(live, change[here], 1);
     if (here + 1 == instants || may_fall(change[here + 1])) {
-      tops.push_back(material.curve(live, stretch));
+      tops.push_back(inputs.curve(live, stretch));
       tops.back().id = here;
     }
   }
@@ -77,20 +77,20 @@ std::vector<Curve> tops_in(const Material& material, const Stretch& stretch, Bou
 }
 
 /// What is alive at an instant, by category and line; most bytes at the stretch's right sample first.
-std::vector<PeakPart> parts_at(const Material& material, const Stretch& stretch, std::size_t instant) {
+std::vector<PeakPart> parts_at(const ModelInputs& inputs, const Stretch& stretch, std::size_t instant) {
   std::map<std::tuple<Category, std::string, std::uint32_t>, Ends> groups;
-  for (std::size_t i = 0; i < material.ledger.allocations.size(); ++i) {
-    const Allocation& allocation = material.ledger.allocations[i];
+  for (std::size_t i = 0; i < inputs.ledger.allocations.size(); ++i) {
+    const Allocation& allocation = inputs.ledger.allocations[i];
     if (allocation.birth <= instant && (allocation.death == kNeverFreed || allocation.death > instant)) {
-      const MemoryLabel& label = material.labels[i];
-      add_to(groups[{label.category, label.location.file, label.location.line}],
-             material.ends(i, stretch, Bound::kValue), 1);
+      const MemoryLabel& label = inputs.labels[i];
+      add_to(groups[{label.category, label.location.file, label.location.line}], inputs.ends(i, stretch, Bound::kValue),
+             1);
     }
   }
   std::vector<std::pair<double, PeakPart>> sized;
   for (const auto& [key, ends] : groups) {
     const auto& [category, file, line] = key;
-    const Curve part = material.curve(ends, stretch);
+    const Curve part = inputs.curve(ends, stretch);
     sized.push_back({ends.right, {category, {file, line}, part.slope, part.intercept, part.square, part.cube}});
   }
   std::ranges::stable_sort(sized, std::greater(), &std::pair<double, PeakPart>::first);
@@ -102,15 +102,15 @@ std::vector<PeakPart> parts_at(const Material& material, const Stretch& stretch,
 }
 
 /// The peak at every batch size; with `parts`, what is alive at each piece's peak.
-std::vector<Piece> peak_everywhere(const Material& material, bool all_known, Bound bound,
+std::vector<Piece> peak_everywhere(const ModelInputs& inputs, bool all_known, Bound bound,
                                    std::vector<std::vector<PeakPart>>* parts) {
   std::vector<Piece> pieces;
-  for (const Stretch& stretch : stretches_of(material.sizes, all_known)) {
-    for (const EnvelopePiece& piece : upper_envelope(tops_in(material, stretch, bound), stretch.low, stretch.high)) {
+  for (const Stretch& stretch : stretches_of(inputs.sizes, all_known)) {
+    for (const EnvelopePiece& piece : upper_envelope(tops_in(inputs, stretch, bound), stretch.low, stretch.high)) {
       const Curve& curve = piece.curve;
       pieces.push_back({piece.from, curve.slope, curve.intercept, curve.square, curve.cube});
       if (parts != nullptr) {
-        parts->push_back(parts_at(material, stretch, curve.id));
+        parts->push_back(parts_at(inputs, stretch, curve.id));
       }
     }
   }
@@ -120,17 +120,17 @@ std::vector<Piece> peak_everywhere(const Material& material, bool all_known, Bou
 bool is_straight(const std::optional<Bend>& bend) { return bend && bend->is_straight(); }
 
 /// The allocations that are not linear, by operation and line.
-std::vector<NotLinear> named(const Material& material, std::span<const SampledMemory> samples) {
+std::vector<NotLinear> named(const ModelInputs& inputs, std::span<const SampledMemory> samples) {
   std::map<std::tuple<std::string, std::string, std::uint32_t>, NotLinear> groups;
-  for (std::size_t i = 0; i < material.ledger.allocations.size(); ++i) {
-    if (is_straight(material.bends[i])) {
+  for (std::size_t i = 0; i < inputs.ledger.allocations.size(); ++i) {
+    if (is_straight(inputs.bends[i])) {
       continue;
     }
-    const Allocation& allocation = material.ledger.allocations[i];
+    const Allocation& allocation = inputs.ledger.allocations[i];
     const recording::Recording& recording = *samples[allocation.sample].recording;
     const std::uint32_t op = recording.memory_op()[allocation.event()];
     const std::string operation(op == kNone ? "" : recording.string(recording.op_name()[op]));
-    const Location& location = material.labels[i].location;
+    const Location& location = inputs.labels[i].location;
     NotLinear& group = groups[{operation, location.file, location.line}];
     group.operation = operation;
     group.location = location;
@@ -148,7 +148,7 @@ std::vector<NotLinear> named(const Material& material, std::span<const SampledMe
     return *high - *low;
   };
   std::ranges::stable_sort(all, std::ranges::greater(), spread);
-  all.resize(std::min(all.size(), kNamed));
+  all.resize(std::min(all.size(), kMaxNamed));
   return all;
 }
 
@@ -160,25 +160,25 @@ double at(const std::vector<Piece>& pieces, int batch_size) {
 }  // namespace
 
 PeakModel fit_peak_model(std::span<const SampledMemory> samples, const Ledger& ledger) {
-  Material material{{}, ledger, {}, {}};
+  ModelInputs inputs{{}, ledger, {}, {}};
   for (const SampledMemory& sample : samples) {
-    material.sizes.push_back(sample.batch_size);
+    inputs.sizes.push_back(sample.batch_size);
   }
   PeakModel model;
   model.checked = samples.size() > 2;
   model.allocations = static_cast<int>(ledger.allocations.size());
   for (const Allocation& allocation : ledger.allocations) {
-    material.bends.push_back(bend_of(allocation.bytes, material.sizes));
-    material.labels.push_back(samples[allocation.sample].label(allocation.event()));
-    model.not_linear += is_straight(material.bends.back()) ? 0 : 1;
+    inputs.bends.push_back(bend_of(allocation.bytes, inputs.sizes));
+    inputs.labels.push_back(samples[allocation.sample].label(allocation.event()));
+    model.not_linear += is_straight(inputs.bends.back()) ? 0 : 1;
   }
-  const bool all_known = std::ranges::all_of(material.bends, [](const auto& bend) { return bend.has_value(); });
-  model.value = peak_everywhere(material, all_known, Bound::kValue, &model.parts);
+  const bool all_known = std::ranges::all_of(inputs.bends, [](const auto& bend) { return bend.has_value(); });
+  model.value = peak_everywhere(inputs, all_known, Bound::kValue, &model.parts);
   if (!all_known) {
-    model.low = peak_everywhere(material, false, Bound::kLow, nullptr);
-    model.high = peak_everywhere(material, false, Bound::kHigh, nullptr);
+    model.low = peak_everywhere(inputs, false, Bound::kLow, nullptr);
+    model.high = peak_everywhere(inputs, false, Bound::kHigh, nullptr);
   }
-  model.largest_not_linear = named(material, samples);
+  model.largest_not_linear = named(inputs, samples);
   return model;
 }
 
@@ -210,7 +210,7 @@ std::optional<int> largest_batch_within(const PeakModel& model, double bytes, in
       return high;
     }
     if (!fits(low)) {
-      continue;  // a piece does not fall and rise again: nothing between two ends that are too much
+      continue;  // a piece never falls and rises again, so nothing between two ends that are too large fits
     }
     while (high - low > 1) {
       const int middle = low + (high - low) / 2;

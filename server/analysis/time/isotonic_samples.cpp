@@ -11,12 +11,13 @@ namespace ridgeline::analysis {
 
 namespace {
 
-constexpr double kLeastSd = 0.005;  ///< no machine repeats a time more closely
-constexpr double kPrecise = 0.1;    ///< half of the 95 % interval of a time that can show that steps get faster
-constexpr double kSmall = 0.015;    ///< a difference that any machine has
+constexpr double kLeastSd = 0.005;  ///< relative; no machine repeats a time more closely
+/// A sample counts as evidence of a speed-up only if half its 95 % interval is within this share of it.
+constexpr double kPrecise = 0.1;
+constexpr double kSmall = 0.015;  ///< relative; differences this small occur on any machine
 constexpr double kMoved = 0.2;
 
-/// Samples next to each other that are taken to have taken the same time.
+/// Adjacent samples that are assumed to have the same time.
 struct Pool {
   double ms = 0;
   double weight = 0;  ///< inverse variance

@@ -44,7 +44,7 @@ std::optional<RunFigure> figure_of(const Budget& budget, const Profile& profile,
   };
   if (budget.scope == Scope::kLines) {
     for (const analysis::LineCost& line : profile.lines) {
-      if (fits(budget.pattern, line.text)) {
+      if (matches_pattern(budget.pattern, line.text)) {
         add(run.lines.at({line.location.file, line.location.line}));
       }
     }
@@ -54,7 +54,7 @@ std::optional<RunFigure> figure_of(const Budget& budget, const Profile& profile,
       if (!outer.empty() && path.starts_with(outer + ".")) {
         continue;
       }
-      if (fits(budget.pattern, path)) {
+      if (matches_pattern(budget.pattern, path)) {
         add(figure);
         outer = path;
       }
@@ -88,16 +88,17 @@ class Evaluation {
     }
     Finding finding{budget, Verdict::kNoMatch, ""};
     if (figures.size() < runs_.size()) {
-      finding.measured = budget.scope == Scope::kModules ? "no module fits the pattern" : "no line fits the pattern";
+      finding.measured =
+          budget.scope == Scope::kModules ? "no module matches the pattern" : "no line matches the pattern";
       return finding;
     }
     switch (budget.quantity) {
       case Quantity::kTime:
       case Quantity::kThroughput:
-        judge_time(of_idle_machine(figures), finding);
+        judge_time(figures_of_quiet_runs(figures), finding);
         break;
       case Quantity::kSlowdown:
-        judge_slowdown(of_idle_machine(figures), finding);
+        judge_slowdown(figures_of_quiet_runs(figures), finding);
         break;
       case Quantity::kPeakMemory:
       case Quantity::kGrowth:
@@ -123,7 +124,7 @@ class Evaluation {
   }
 
   /// The `figures`, one for each run, of runs that had the machine to themselves.
-  std::vector<RunFigure> of_idle_machine(const std::vector<RunFigure>& figures) const {
+  std::vector<RunFigure> figures_of_quiet_runs(const std::vector<RunFigure>& figures) const {
     std::vector<RunFigure> kept;
     for (std::size_t i = 0; i < figures.size(); ++i) {
       if (!runs_[i].environment.others_used) {
@@ -205,7 +206,7 @@ class Evaluation {
     finding.verdict = verdict_of(low, high, limit);
   }
 
-  /// Between the least and the most of any round of any run.
+  /// Judged by the lowest and the highest energy of any round of any run.
   void judge_energy(Finding& finding) const {
     finding.verdict = Verdict::kUndecided;
     const bool of_sample = finding.budget.quantity == Quantity::kEnergyPerSample;
@@ -243,11 +244,11 @@ std::vector<Finding> evaluate(const EntryBudgets& entry, const std::vector<Profi
   return findings;
 }
 
-bool fits(std::string_view pattern, std::string_view text) {
+bool matches_pattern(std::string_view pattern, std::string_view text) {
   std::size_t at = 0;
   std::size_t in = 0;
-  std::size_t star = std::string_view::npos;  // the last one, and where it was tried
-  std::size_t tried = 0;
+  std::size_t star = std::string_view::npos;  // the last '*' in the pattern
+  std::size_t tried = 0;                      // where in `text` matching resumed after it
   while (in < text.size()) {
     if (at < pattern.size() && pattern[at] == '*') {
       star = at++;

@@ -1,4 +1,4 @@
-// A recorded job with a change that the user wrote: a pass of the user's own.
+// Applies a change that the user wrote to a recorded job.
 //
 // dPRO (MLSys 2022), section 3: custom optimization strategies. step/changes/change_file.h describes the change.
 #pragma once
@@ -11,9 +11,9 @@
 
 namespace ridgeline::jobs {
 
-/// Changes the graph of each rank by what `by_rank` has in its place, one for each of RecordedJob::ranks. What a step
-/// does to the time of a collective it does to its time after the last start that it waits for. Fails where a step
-/// selects nothing on a rank, and where it moves recorded tasks: they stay on the thread that ran them. Pure.
+/// Applies `by_rank[i]` to the graph of `job.ranks[i]`. A step of the change that alters a collective's duration alters
+/// only the part after the last rank it waits for has started. Fails if a step of the change selects nothing on a rank,
+/// or moves recorded tasks, which stay on the thread that ran them. Pure.
 base::Result<RecordedJob> with_own_change(RecordedJob job, const std::vector<step::UserChange>& by_rank,
                                           step::Bound bound);
 

@@ -54,7 +54,7 @@ json collective_json(const Collective& one) {
 Collective collective_from(const json& value, const RankRecord& record) {
   Collective one;
   const int kind = member<int>(value, "kind");
-  check(kind >= 0 && kind <= static_cast<int>(CollectiveKind::kOther), "a collective is of no known kind");
+  check(kind >= 0 && kind <= static_cast<int>(CollectiveKind::kOther), "a collective has an unknown kind");
   one.kind = static_cast<CollectiveKind>(kind);
   one.group = member<std::uint32_t>(value, "group");
   one.sequence = member<std::uint64_t>(value, "sequence");
@@ -76,11 +76,11 @@ Collective collective_from(const json& value, const RankRecord& record) {
     value.at("parameterBytes").get_to(one.parameter_bytes);
   }
   check(one.parameter_bytes.empty() || one.parameter_bytes.size() == one.parameters.size(),
-        "a bucket's sizes are not of its parameters");
-  check(one.group < record.groups.size(), "a collective is of no group");
-  check(one.iteration < record.iterations.size(), "a collective is of no iteration");
+        "a bucket's sizes do not match its parameters");
+  check(one.group < record.groups.size(), "a collective names a group that does not exist");
+  check(one.iteration < record.iterations.size(), "a collective names an iteration that does not exist");
   check(one.called_ns <= one.started_ns && one.started_ns <= one.ended_ns && one.waited_ns >= 0,
-        "a collective ends before it starts");
+        "a collective's times are inconsistent");
   return one;
 }
 
@@ -89,8 +89,8 @@ Transfer transfer_from(const json& value, const RankRecord& record) {
                value_as<int>(value.at(2)),           value_as<std::uint64_t>(value.at(3)),
                value_as<std::uint64_t>(value.at(4)), value_as<std::int64_t>(value.at(5)),
                value_as<std::int64_t>(value.at(6))};
-  check(one.collective < record.collectives.size(), "a transfer is of no collective");
-  check(one.peer >= 0 && one.peer < record.world_size, "a transfer is to no rank");
+  check(one.collective < record.collectives.size(), "a transfer names a collective that does not exist");
+  check(one.peer >= 0 && one.peer < record.world_size, "a transfer's peer is not a rank of the job");
   check(one.started_ns <= one.ended_ns, "a transfer ends before it starts");
   return one;
 }

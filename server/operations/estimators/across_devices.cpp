@@ -18,11 +18,13 @@ namespace ridgeline::operations {
 
 namespace {
 
-constexpr double kThreadsOfUnit = 2048;  // that a multiprocessor holds, CUDA C++ Programming Guide; newer cards 1536
+// Resident threads per multiprocessor (CUDA C++ Programming Guide); 1536 on newer cards.
+constexpr double kThreadsPerUnit = 2048;
 
-constexpr double kHidden = 0.1;  // of moving's time: computing that takes less does not show
+constexpr double kHiddenCompute = 0.1;  // compute shorter than this share of the memory time is hidden behind it
 
-constexpr double kNotOfStarting = 1e4;  // ns of moving data, beside which the few microseconds of a start are little
+// Time to move the data beside which a launch of a few microseconds is negligible.
+constexpr double kLaunchNegligibleNs = 1e4;
 
 /// An operation as models across devices see it.
 struct Described {
@@ -37,7 +39,7 @@ struct Described {
 // The features of an operation, other than a product, that grow with the number of rows.
 constexpr std::array<std::size_t, 4> kGrowWithRows = {0, 2, 3, 5};
 
-/// The operation's family: its kind and its type. Three dimensions make a product one of batches of matrices.
+/// The operation's family: its kind and its dtype. A product of three-dimensional tensors is a batched one.
 std::string family_of(const OperationCall& call, const OperationWork& work, bool is_product) {
   std::string family;
   if (is_product) {
@@ -76,7 +78,7 @@ void add_elements(std::vector<double>& features, const OperationCall& call, cons
       row = tensor->sizes.empty() ? 1 : static_cast<double>(tensor->sizes.back());
     }
   }
-  for (const double value : {most / (device.compute_units * kThreadsOfUnit), row, most / row, (work.flops + 1) / most,
+  for (const double value : {most / (device.compute_units * kThreadsPerUnit), row, most / row, (work.flops + 1) / most,
                              work.bytes() / most}) {
     features.push_back(log_of(value));
   }
@@ -102,7 +104,7 @@ std::optional<Described> describe(const OperationCall& call, const Device& devic
                       .flops = work->flops,
                       .product_dtype = tile ? work->dtype : ""};
   const double balance = (plain->compute_ns + 1) / (plain->memory_ns + 1);
-  described.features = {log_of(plain->ns), log_of(std::max(balance, kHidden))};
+  described.features = {log_of(plain->ns), log_of(std::max(balance, kHiddenCompute))};
   double cache = 1;
   for (const MemoryLevel& level : device.levels) {
     cache = &level == &device.levels.back() ? cache : level.capacity_bytes;
@@ -150,7 +152,8 @@ struct DescribedRow {
 /// The factor by which a value is outside of [low, high], all logarithms.
 double beyond(double value, double low, double high) { return std::exp(std::max({low - value, value - high, 0.0})); }
 
-/// What all but the quickest twentieth of products cost on the device that needs least for them; 0: not known.
+/// Joules per FLOP of products (rated power x time): the 5th percentile on each device, and the lowest of these; 0: not
+/// known.
 double least_joules_per_flop(const std::vector<DescribedRow>& rows) {
   std::map<int, std::vector<double>> by_device;
   for (const DescribedRow& row : rows) {
@@ -160,24 +163,24 @@ double least_joules_per_flop(const std::vector<DescribedRow>& rows) {
   }
   double least = 0;
   for (auto& [fold, joules] : by_device) {
-    const auto quick = joules.begin() + static_cast<std::ptrdiff_t>(joules.size() / 20);
-    std::ranges::nth_element(joules, quick);
-    least = least > 0 ? std::min(least, *quick) : *quick;
+    const auto fifth_percentile = joules.begin() + static_cast<std::ptrdiff_t>(joules.size() / 20);
+    std::ranges::nth_element(joules, fifth_percentile);
+    least = least > 0 ? std::min(least, *fifth_percentile) : *fifth_percentile;
   }
   return least;
 }
 
-/// The time of a product at that energy for each FLOP and the power of the device; 0 where one of them is not known.
+/// The time of a product that uses `group.joules_per_flop` at the device's rated power; 0 if either is not known.
 double at_its_power_ns(const Group& group, const Described& described, const Device& device) {
   return device.power_w && !described.product_dtype.empty()
              ? described.flops * group.joules_per_flop / device.power_w->value * 1e9
              : 0;
 }
 
-/// How many times the rows it must have to be as large as the smallest that was seen; 1: it is. Starting must not
-/// matter to it.
-double too_small(const Group& seen, const Described& described) {
-  if (!described.product_dtype.empty() || described.bound_ns < kNotOfStarting) {
+/// The factor by which the number of rows must grow for the operation to be as large as the smallest one seen. 1 if it
+/// already is, if it is a matrix product, or if it is so short that launch overhead matters.
+double row_factor_to_seen(const Group& seen, const Described& described) {
+  if (!described.product_dtype.empty() || described.bound_ns < kLaunchNegligibleNs) {
     return 1;
   }
   double times = seen.learnt.front().low / described.bound_ns;
@@ -255,7 +258,7 @@ std::optional<Estimate> estimate_across_devices(const Estimators& estimators, co
   if (model == estimators.models.end() || model->group.seen.size() != described->features.size()) {
     return std::nullopt;
   }
-  const double rows = too_small(model->group, *described);
+  const double rows = row_factor_to_seen(model->group, *described);
   const Described large = with_rows(*described, rows);
   const double most_beyond = beyond_seen(model->group, large);
   const double least = described->least_ns;

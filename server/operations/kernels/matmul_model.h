@@ -1,4 +1,4 @@
-// The predicted time of a program: of each stage of its pipeline, the slowest counts.
+// Predicts how long a generated program takes: its slowest pipeline stage, plus updating C and packing panels.
 #pragma once
 
 #include "operations/kernels/core_rates.h"
@@ -6,8 +6,8 @@
 
 namespace ridgeline::operations {
 
-/// Fills in `ns` and `slowest`. The matrices are where they fit when the program begins: repeated runs are predicted.
-/// Not modelled: the start of threads, misses of the TLB.
+/// Fills in `ns` and `slowest`. At the start, all matrices are in the nearest memory level that holds them together, as
+/// in repeated runs. Not modelled: thread start-up and TLB misses.
 MatmulPlan with_predicted_time(MatmulPlan plan, const CoreRates& rates);
 
 /// Seconds of one innermost step, per unit of depth: computing, and loading from L1.

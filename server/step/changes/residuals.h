@@ -1,4 +1,4 @@
-// Written by `./dev bench what-if-calibration`; see docs/dev/architecture/what-if.md. Not to be edited.
+// Written by `./dev bench what-if-calibration`; see docs/dev/architecture/what-if.md. Do not edit.
 // 21 models on AMD EPYC, 2 processors.
 #pragma once
 

@@ -17,7 +17,7 @@ enum class Work : std::uint8_t {
   kElementwise,  ///< bound by memory, floating point
   kBatchNorm,
   kNorm,           ///< layer norms, softmax, losses: autocast leaves them in float32
-  kCopy,           ///< between or in memories
+  kCopy,           ///< between memories or within one
   kCommunication,  ///< collectives
 };
 
@@ -31,7 +31,8 @@ struct TaskClass {
 /// The class of a kernel's or an operation's name.
 TaskClass class_of_name(const std::string& name);
 
-/// By task: of its own name, else of that of the operation that it is of.
+/// The class of each task, by index. The precision comes from the task's own name, and so does the kind of work; if
+/// that name tells nothing, the kind comes from the innermost enclosing operation whose name does.
 std::vector<TaskClass> classes_of(const Graph& graph);
 
 /// The tasks that do the work of operations: on devices, where there are any, else on hosts. In the order of their
@@ -51,10 +52,10 @@ std::vector<TaskId> launches_of(const Graph& graph);
 Selection module_of(const Graph& graph, std::string_view name);
 bool is_inside(const std::string& module, std::string_view name);
 
-/// Whether the text has the other in it, whatever the case.
+/// Whether `text` contains `part`, ignoring case.
 bool mentions(const std::string& text, std::string_view part);
 
-/// Whether the task's name, or that of an operation that it is of, has the text in it, whatever the case.
+/// Whether the task's name, or that of an operation it belongs to, contains `part`, ignoring case.
 bool is_called(const Graph& graph, const Task& task, std::string_view part);
 
 }  // namespace ridgeline::step

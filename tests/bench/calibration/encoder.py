@@ -1,11 +1,11 @@
-"""A transformer encoder for sentences, of PyTorch's own layers."""
+"""A transformer encoder for sentences, built from PyTorch's own layers."""
 
 import torch
 from steps import Step, classify, labelled, step
 from torch import Tensor, nn
 
 
-class Sentences(nn.Module):
+class SentenceClassifier(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.embedding = nn.Embedding(5000, 128)
@@ -18,7 +18,7 @@ class Sentences(nn.Module):
 
 
 def model_provider() -> nn.Module:
-    return Sentences()
+    return SentenceClassifier()
 
 
 def input_provider(batch_size: int = 16) -> tuple[Tensor, Tensor]:

@@ -37,7 +37,7 @@ def test_a_package_that_is_named_has_signs_in_its_files(tmp_path: Path):
         editor.until(CODE, [])
 
 
-def test_a_name_that_is_none_is_refused(tmp_path: Path):
+def test_an_invalid_package_name_is_refused(tmp_path: Path):
     shutil.copytree(ROOT / "tests" / "data" / "entries" / "library", tmp_path / "library")
     entry = tmp_path / "library" / "project" / "entry.py"
     with Editor(tmp_path, entry) as editor:

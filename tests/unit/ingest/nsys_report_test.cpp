@@ -246,7 +246,7 @@ TEST(NsysReport, FindsStepsByKernelsWithoutRanges) {
   }
   const analysis::RunInput input = import(report);
   EXPECT_THAT(input.runs[0].times_ns, ElementsAre(500'000, 500'000, 500'000, 500'000, 500'000));
-  EXPECT_THAT(input.warnings, Contains(HasSubstr("kernel “loss<float>” follows itself after 4 others")));
+  EXPECT_THAT(input.warnings, Contains(HasSubstr("kernel “loss<float>” recurs every time after 4 others")));
 }
 
 TEST(NsysReport, IsOneIterationWithoutAnythingThatRepeats) {

@@ -125,9 +125,9 @@ TEST(Budgets, LinesAndModulesAreSelectedByPatterns) {
   EXPECT_EQ(verdict("lines.\"*self.conv(*\".max-time = \"70 ms\"\n"), Verdict::kWithin);
   EXPECT_EQ(verdict("modules.\"module?\".max-memory = \"4 kB\"\n"), Verdict::kOver);
   EXPECT_EQ(verdict("modules.nothing.max-memory = \"4 kB\"\n"), Verdict::kNoMatch);
-  EXPECT_TRUE(fits("a*c?", "abbcd"));
-  EXPECT_FALSE(fits("a*c?", "abbc"));
-  EXPECT_TRUE(fits("*", ""));
+  EXPECT_TRUE(matches_pattern("a*c?", "abbcd"));
+  EXPECT_FALSE(matches_pattern("a*c?", "abbc"));
+  EXPECT_TRUE(matches_pattern("*", ""));
 }
 
 TEST(Findings, EscapeWhatComesFromOutside) {
