@@ -101,9 +101,11 @@ TEST(JobFile, IsRefusedWhereAnIndexIsOutOfRange) {
     damage(job.ranks[0].record);
     return problem_of(serialise_job(job));
   };
-  EXPECT_THAT(refused([](RankRecord& one) { one.collectives[0].group = 1; }), HasSubstr("no group"));
-  EXPECT_THAT(refused([](RankRecord& one) { one.collectives[0].iteration = 2; }), HasSubstr("an iteration that does not exist"));
-  EXPECT_THAT(refused([](RankRecord& one) { one.transfers[0].collective = 1; }), HasSubstr("a collective that does not exist"));
+  EXPECT_THAT(refused([](RankRecord& one) { one.collectives[0].group = 1; }), HasSubstr("a group that does not exist"));
+  EXPECT_THAT(refused([](RankRecord& one) { one.collectives[0].iteration = 2; }),
+              HasSubstr("an iteration that does not exist"));
+  EXPECT_THAT(refused([](RankRecord& one) { one.transfers[0].collective = 1; }),
+              HasSubstr("a collective that does not exist"));
   EXPECT_THAT(refused([](RankRecord& one) { one.transfers[0].peer = 2; }), HasSubstr("not a rank of the job"));
   EXPECT_THAT(refused([](RankRecord& one) { one.transfers[0].ended_ns = 1; }), HasSubstr("ends before"));
   EXPECT_THAT(refused([](RankRecord& one) { one.rank = 5; }), HasSubstr("not one of the job's"));
