@@ -335,7 +335,7 @@ export const workspace = {
   openTextDocument: openDocument,
   registerTextDocumentContentProvider: (scheme, provider) => {
     contents.set(scheme, provider);
-    provider.onDidChange(async (uri) => {
+    provider.onDidChange?.(async (uri) => {
       const document = documents.find((one) => one.uri.toString() === uri.toString());
       if (document !== undefined) document.become(await provider.provideTextDocumentContent(uri), false);
     });
