@@ -1,8 +1,10 @@
 #include "app/profiling/batch_changes.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -15,6 +17,8 @@ namespace {
 using analysis::ChangeAnswer;
 using analysis::FittingChange;
 using analysis::SpeedUp;
+
+constexpr std::string_view kBatchSize = "batch-size:";
 
 const ChangeAnswer* find(const analysis::WhatIf& answer, const protocol::ChangeRequest& change) {
   const auto found = std::ranges::find(answer.changes, change, &ChangeAnswer::change);
@@ -31,7 +35,29 @@ SpeedUp ratio_of(const SpeedUp& changed, const SpeedUp& unchanged) {
 
 }  // namespace
 
-protocol::ChangeRequest batch_size_change(int batch_size) { return {"batch-size:" + std::to_string(batch_size)}; }
+protocol::ChangeRequest batch_size_change(int batch_size) {
+  return {std::string(kBatchSize) + std::to_string(batch_size)};
+}
+
+std::optional<int> requested_batch_size(const protocol::ChangeRequest& request) {
+  std::optional<int> size;
+  for (const std::string& change : request) {
+    if (change.starts_with(kBatchSize)) {
+      int number = 0;
+      const char* end = change.data() + change.size();
+      if (size.has_value() || std::from_chars(change.data() + kBatchSize.size(), end, number).ptr != end) {
+        return std::nullopt;
+      }
+      size = number;
+    }
+  }
+  return size;
+}
+
+protocol::ChangeRequest without_batch_size(protocol::ChangeRequest request) {
+  std::erase_if(request, [](const std::string& change) { return change.starts_with(kBatchSize); });
+  return request;
+}
 
 std::optional<analysis::RefinedBatch> refined_batch(const analysis::WhatIf& answer, int batch_size) {
   const ChangeAnswer* row = find(answer, batch_size_change(batch_size));

@@ -14,6 +14,10 @@ namespace ridgeline::app {
 /// The change to that batch size.
 protocol::ChangeRequest batch_size_change(int batch_size);
 
+/// The batch size that a request asks for; nothing: none, or not just one.
+std::optional<int> requested_batch_size(const protocol::ChangeRequest& request);
+protocol::ChangeRequest without_batch_size(protocol::ChangeRequest request);
+
 /// The prediction in an answer about batch_size_change(batch_size); absent where there is none. `answer` is about a
 /// step whose batch size is known.
 std::optional<analysis::RefinedBatch> refined_batch(const analysis::WhatIf& answer, int batch_size);

@@ -1,18 +1,17 @@
 #include "app/profiling/script_experiment.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "app/profiling/batch_changes.h"
 #include "app/profiling/further_run.h"
 #include "app/profiling/profile_run.h"
 #include "app/profiling/script_sizes.h"
@@ -27,29 +26,6 @@ using worker::ExperimentFindings;
 
 RunFailure what_if_failure(FailureKind kind, const std::string& message, std::string output = {}) {
   return {protocol::failure_of(kind, "what-if", message), std::move(output)};
-}
-
-constexpr std::string_view kBatchSize = "batch-size:";
-
-/// The batch size that a request asks for; nothing: none, or not just one.
-std::optional<int> size_in(const protocol::ChangeRequest& request) {
-  std::optional<int> size;
-  for (const std::string& change : request) {
-    if (change.starts_with(kBatchSize)) {
-      int number = 0;
-      const char* end = change.data() + change.size();
-      if (size.has_value() || std::from_chars(change.data() + kBatchSize.size(), end, number).ptr != end) {
-        return std::nullopt;
-      }
-      size = number;
-    }
-  }
-  return size;
-}
-
-protocol::ChangeRequest without_size(protocol::ChangeRequest request) {
-  std::erase_if(request, [](const std::string& change) { return change.starts_with(kBatchSize); });
-  return request;
 }
 
 /// One run for some of an experiment's changes, all at one batch size.
@@ -80,7 +56,7 @@ class Answers {
       if (size_of(i) != part.batch_size) {
         continue;
       }
-      auto rest = part.batch_size.has_value() ? without_size(experiment_.changes[i]) : experiment_.changes[i];
+      auto rest = part.batch_size.has_value() ? without_batch_size(experiment_.changes[i]) : experiment_.changes[i];
       if (rest.empty()) {
         part.alone.push_back(i);
       } else {
@@ -161,7 +137,8 @@ class Answers {
   }
   /// Steps of different batch sizes cannot be timed in turns: a trial is of the script's own.
   std::optional<int> size_of(std::size_t change) const {
-    return experiment_.kind == Experiment::Kind::kCapture ? size_in(experiment_.changes[change]) : std::nullopt;
+    return experiment_.kind == Experiment::Kind::kCapture ? requested_batch_size(experiment_.changes[change])
+                                                          : std::nullopt;
   }
   static protocol::Captured at_size(const Part& part, protocol::Captured captured) {
     if (!part.batch_size.has_value() || !captured.reason.empty() || captured.batch_size == part.batch_size) {
