@@ -37,12 +37,14 @@ const Captured* find(const Prediction& prediction, std::size_t change) {
   return found == prediction.captured.end() ? nullptr : &*found;
 }
 
-/// Requests that change optimizers alone come first, and are listed apart: their first answer is soon there.
+/// Requests that change optimizers alone come first, and are listed apart: their first answer is soon there. Not of a
+/// script, which would run once more for it.
 std::vector<std::vector<std::size_t>> in_groups(const Prediction& prediction) {
   std::vector<std::size_t> optimizers;
   std::vector<std::size_t> others;
   for (std::size_t i = 0; i < prediction.requests.size(); ++i) {
-    const bool is_apart = prediction.show && step::kind_of(prediction.requests[i]) == "optimizer";
+    const bool is_apart =
+        prediction.show && !prediction.step.base->is_script && step::kind_of(prediction.requests[i]) == "optimizer";
     (is_apart ? optimizers : others).push_back(i);
   }
   std::vector<std::vector<std::size_t>> groups;

@@ -48,11 +48,10 @@ Json edit_json(int batch_size, const Snapshot* snapshot, std::string& no_edit_re
     no_edit_reason = "The entry file is not open: open it to edit its batch size.";
     return nullptr;
   }
-  const auto& entry_point = snapshot->source->entry_point;
-  if (entry_point.has_value() && batch_size_in_code(*entry_point) == batch_size) {
+  if (batch_size_in_code(*snapshot->source, snapshot->own.get()) == batch_size) {
     return nullptr;
   }
-  const auto edit = batch_size_edit(snapshot->document, *snapshot->source, batch_size);
+  const auto edit = batch_size_edit(*snapshot, batch_size);
   if (!edit) {
     no_edit_reason = edit.error().message();
     return nullptr;
@@ -339,6 +338,9 @@ Json prediction_json(const Figures& figures, const analysis::Question& question,
   const analysis::Answer answer = analysis::answer(figures.predictor(), question);
   std::string no_edit_reason;
   Json edit = answer.batch ? edit_json(answer.batch->batch_size, snapshot, no_edit_reason) : Json(nullptr);
+  const auto arguments = edit.is_null() && answer.batch.has_value() && snapshot != nullptr
+                             ? batch_size_arguments(*snapshot, answer.batch->batch_size)
+                             : std::nullopt;
   return {{"profileId", figures.profile().id},
           {"batch", report::batch_json(answer.batch)},
           {"obstacle", report::obstacle_json(answer.obstacle)},
@@ -346,7 +348,8 @@ Json prediction_json(const Figures& figures, const analysis::Question& question,
           {"maxSamplesPerSecond", report::optional_json(answer.max_samples_per_second)},
           {"capacityBytes", answer.capacity_bytes},
           {"edit", std::move(edit)},
-          {"noEditReason", no_edit_reason}};
+          {"noEditReason", no_edit_reason},
+          {"arguments", arguments.has_value() ? Json(*arguments) : Json(nullptr)}};
 }
 
 Json predictions_json(const Figures& figures) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analysis/prediction/predictor.h"
+#include "editor/script_arguments.h"
 
 namespace ridgeline::editor {
 
@@ -50,39 +51,62 @@ std::vector<BatchSizeChoice> batch_size_choices(const Figures& figures, int now)
   return choices;
 }
 
-std::optional<int> batch_size_in_code(const source::EntryPoint& entry_point) {
-  const auto& value = entry_point.batch_size.value;
-  return value.has_value() && *value >= 1 && *value <= source::kMaxBatchSize ? std::optional(static_cast<int>(*value))
-                                                                             : std::nullopt;
+std::optional<source::BatchSize> written_batch_size(const SourceFacts& source, const Entry* own) {
+  if (source.entry_point.has_value()) {
+    return source.entry_point->batch_size;
+  }
+  if (!source.script_batch_size.has_value() || own == nullptr || own->figures == nullptr) {
+    return std::nullopt;
+  }
+  source::BatchSize size = source.script_batch_size->size;
+  if (size.can_be_edited() && arguments_with(own, source.script_batch_size->options, "").has_value()) {
+    size.obstacle = source::BatchSizeObstacle::kArgument;
+  } else if (size.can_be_edited() && !own->figures->profile_with_sources().batch_size_literal.has_value()) {
+    size.obstacle = source::BatchSizeObstacle::kOtherQuantity;
+  }
+  return size;
+}
+
+std::optional<int> batch_size_in_code(const SourceFacts& source, const Entry* own) {
+  const auto size = written_batch_size(source, own);
+  const bool is_known = size.has_value() && size->can_be_edited() && size->value.has_value();
+  return is_known && *size->value >= 1 && *size->value <= source::kMaxBatchSize
+             ? std::optional(static_cast<int>(*size->value))
+             : std::nullopt;
 }
 
 std::optional<analysis::BatchPrediction> other_batch_in_code(const Snapshot& snapshot) {
-  const auto& entry_point = snapshot.source->entry_point;
-  if (snapshot.own == nullptr || snapshot.own->figures == nullptr || !entry_point.has_value()) {
+  if (snapshot.own == nullptr || snapshot.own->figures == nullptr) {
     return std::nullopt;
   }
   const Figures& figures = *snapshot.own->figures;
-  const std::optional<int> now = batch_size_in_code(*entry_point);
+  const std::optional<int> now = batch_size_in_code(*snapshot.source, snapshot.own.get());
   return now.has_value() && *now != figures.profile().batch_size
              ? std::optional(analysis::predict_batch(figures.predictor(), *now))
              : std::nullopt;
 }
 
-base::Result<protocol::WorkspaceEdit> batch_size_edit(const lsp::Document& document, const SourceFacts& source,
-                                                      int batch_size) {
-  const auto& entry_point = source.entry_point;
-  if (!entry_point.has_value()) {
-    return base::error("The file defines no providers.");
+base::Result<protocol::WorkspaceEdit> batch_size_edit(const Snapshot& snapshot, int batch_size) {
+  const auto now = written_batch_size(*snapshot.source, snapshot.own.get());
+  if (!now.has_value()) {
+    return base::error(snapshot.source->script.has_value() ? "Profile the script first."
+                                                           : "The file defines no providers.");
   }
-  const auto edit = source::batch_size_edit(*entry_point, static_cast<std::uint64_t>(std::max(batch_size, 0)));
+  const auto edit = source::batch_size_edit(*now, static_cast<std::uint64_t>(std::max(batch_size, 0)));
   if (!edit.has_value()) {
-    const std::string_view obstacle = source::describe(entry_point->batch_size.obstacle);
+    const std::string_view obstacle = source::describe(now->obstacle);
     return base::error("The batch size cannot be edited: " +
                        std::string(obstacle.empty() ? "there is no such batch size" : obstacle) + ".");
   }
-  protocol::TextDocumentEdit change{document.uri(), document.version(), {}};
-  change.edits.push_back({document.range(edit->span.begin, edit->span.end), edit->replacement});
+  protocol::TextDocumentEdit change{snapshot.document.uri(), snapshot.document.version(), {}};
+  change.edits.push_back({snapshot.range(edit->span), edit->replacement});
   return protocol::WorkspaceEdit{{std::move(change)}};
+}
+
+std::optional<std::vector<std::string>> batch_size_arguments(const Snapshot& snapshot, int batch_size) {
+  const auto& script = snapshot.source->script_batch_size;
+  return script.has_value() ? arguments_with(snapshot.own.get(), script->options, std::to_string(batch_size))
+                            : std::nullopt;
 }
 
 }  // namespace ridgeline::editor

@@ -28,11 +28,17 @@ std::vector<BatchSizeChoice> batch_size_choices(const Figures& figures, int now)
 /// figures of the document's own.
 std::optional<analysis::BatchPrediction> other_batch_in_code(const Snapshot& snapshot);
 
-/// The number in the code; nothing when it is not a literal.
-std::optional<int> batch_size_in_code(const source::EntryPoint& entry_point);
+/// The batch size in a text: of input_provider, or of a training script that was profiled. Nothing: it has none.
+/// `own`: the document as an entry; null: nothing is known of it.
+std::optional<source::BatchSize> written_batch_size(const SourceFacts& source, const Entry* own);
+
+/// Its number; nothing when it is not a literal that decides the step's.
+std::optional<int> batch_size_in_code(const SourceFacts& source, const Entry* own);
 
 /// Changes only the characters of the literal; fails where there is none.
-base::Result<protocol::WorkspaceEdit> batch_size_edit(const lsp::Document& document, const SourceFacts& source,
-                                                      int batch_size);
+base::Result<protocol::WorkspaceEdit> batch_size_edit(const Snapshot& snapshot, int batch_size);
+
+/// The arguments of a script's run with another batch size, where one of them decides it; else nothing.
+std::optional<std::vector<std::string>> batch_size_arguments(const Snapshot& snapshot, int batch_size);
 
 }  // namespace ridgeline::editor

@@ -48,12 +48,11 @@ void BatchSizeWriter::send_edit(const std::string& uri, const Snapshot* snapshot
     return;
   }
   const int batch_size = sent_.at(uri).batch_size;
-  const auto& entry_point = snapshot->source->entry_point;
-  if (entry_point.has_value() && batch_size_in_code(*entry_point) == batch_size) {
+  if (batch_size_in_code(*snapshot->source, snapshot->own.get()) == batch_size) {
     finish(uri, [&](const Request&) { return outcome(true, batch_size, ""); });  // nothing to change
     return;
   }
-  const auto edit = batch_size_edit(snapshot->document, *snapshot->source, batch_size);
+  const auto edit = batch_size_edit(*snapshot, batch_size);
   const protocol::ClientCapabilities& client = workspace_.session().capabilities();
   if (!edit || !client.workspace.apply_edit) {
     refuse(edit ? "The editor does not let servers edit (workspace/applyEdit)." : edit.error().message());

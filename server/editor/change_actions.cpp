@@ -63,7 +63,8 @@ void add_changes(const Snapshot& snapshot, const Range& range, std::span<const W
   if (changes.empty() || !ran_as_it_is(snapshot)) {
     return;
   }
-  const auto& step = snapshot.source->entry_point->provider(source::ProviderKind::kIteration);
+  const auto& entry_point = snapshot.source->entry_point;
+  const auto& step = entry_point.has_value() ? entry_point->provider(source::ProviderKind::kIteration) : std::nullopt;
   const bool on_step = step.has_value() && touch(snapshot.range(step->name_span), range);
   for (const WrittenChange& change : changes) {
     protocol::TextDocumentEdit written = written_in(snapshot, change.edits);

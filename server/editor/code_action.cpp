@@ -25,15 +25,14 @@ bool wanted(const std::vector<std::string>& only, const std::string& kind) {
 }
 
 void add_batch_sizes(const Snapshot& snapshot, std::vector<CodeAction>& actions) {
-  const source::EntryPoint& entry_point = *snapshot.source->entry_point;
-  const auto now = batch_size_in_code(entry_point);
+  const auto now = batch_size_in_code(*snapshot.source, snapshot.own.get());
   if (!now.has_value() || snapshot.own == nullptr || snapshot.own->figures == nullptr) {
     return;
   }
   const Figures& figures = *snapshot.own->figures;
   const analysis::BatchPrediction here = analysis::predict_batch(figures.predictor(), *now);
   for (const BatchSizeChoice& choice : batch_size_choices(figures, *now)) {
-    auto edit = batch_size_edit(snapshot.document, *snapshot.source, choice.batch.batch_size);
+    auto edit = batch_size_edit(snapshot, choice.batch.batch_size);
     if (!edit) {
       continue;
     }
@@ -56,6 +55,25 @@ CodeAction profile_action(const Snapshot& snapshot) {
   return action;
 }
 
+/// Where batch sizes are offered: the signature of input_provider, or the number of a training script.
+std::optional<source::Span> span_of_batch_size(const Snapshot& snapshot) {
+  const auto size = written_batch_size(*snapshot.source, snapshot.own.get());
+  const auto& entry_point = snapshot.source->entry_point;
+  if (!entry_point.has_value()) {
+    return size.has_value() && size->can_be_edited() ? std::optional(size->literal) : std::nullopt;
+  }
+  const auto& input = entry_point->provider(source::ProviderKind::kInput);
+  return input.has_value()
+             ? std::optional(source::Span{input->name_span.begin, std::max(input->name_span.end, size->literal.end)})
+             : std::nullopt;
+}
+
+/// Its lines, whole.
+Range lines_of(const Snapshot& snapshot, source::Span span) {
+  const Range range = snapshot.range(span);
+  return {{range.start.line, 0}, {range.end.line + 1, 0}};
+}
+
 bool is_on_provider(const Snapshot& snapshot, const source::EntryPoint& entry_point, const Range& range) {
   return std::ranges::any_of(entry_point.providers, [&](const auto& provider) {
     return provider.has_value() && touch(snapshot.line_range(snapshot.range(provider->name_span).start.line), range);
@@ -73,25 +91,18 @@ std::vector<CodeAction> code_actions(const Snapshot& snapshot, const CodeActionP
     add_paddings(snapshot, range, actions);
   }
   const auto& entry_point = snapshot.source->entry_point;
-  if (!entry_point.has_value() || !snapshot.client.code_action.literals) {
+  if (!snapshot.client.code_action.literals) {
     return actions;
   }
-  if (wanted(context.only, "quickfix")) {
+  if (entry_point.has_value() && wanted(context.only, "quickfix")) {
     add_fixes(snapshot, range, actions);
   }
-  if (wanted(context.only, kProfileKind) && is_on_provider(snapshot, *entry_point, range)) {
+  if (entry_point.has_value() && wanted(context.only, kProfileKind) && is_on_provider(snapshot, *entry_point, range)) {
     actions.push_back(profile_action(snapshot));
   }
-  if (!wanted(context.only, "refactor.rewrite")) {
-    return actions;
-  }
-  add_changes(snapshot, range, changes, actions);
-  const auto& input = entry_point->provider(source::ProviderKind::kInput);
-  if (input.has_value()) {
-    const std::size_t end = std::max(input->name_span.end, entry_point->batch_size.literal.end);
-    const Range signature = snapshot.range({input->name_span.begin, end});
-    const Range lines{{signature.start.line, 0}, {signature.end.line + 1, 0}};
-    if (touch(lines, range)) {
+  if (wanted(context.only, "refactor.rewrite")) {
+    add_changes(snapshot, range, changes, actions);
+    if (const auto span = span_of_batch_size(snapshot); span.has_value() && touch(lines_of(snapshot, *span), range)) {
       add_batch_sizes(snapshot, actions);
     }
   }

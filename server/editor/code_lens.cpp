@@ -117,7 +117,7 @@ std::vector<CodeLens> code_lenses(const Snapshot& snapshot, const DocumentParams
             (is_trying ? ", being tried …" : ""),
         is_trying ? "ridgeline.cancel" : "ridgeline.openReport", Json::array({uri}));
   }
-  if (const auto now = batch_size_in_code(*entry_point)) {
+  if (const auto now = batch_size_in_code(*snapshot.source, own.get())) {
     for (const BatchSizeChoice& choice : batch_size_choices(*own->figures, *now)) {
       if (choice.recommended) {
         add("Batch size: " + std::to_string(*now) + " → " + std::to_string(choice.batch.batch_size),

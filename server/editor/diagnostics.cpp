@@ -128,10 +128,9 @@ std::optional<protocol::Range> range_of_line(const Snapshot& snapshot, const Fig
 std::optional<protocol::Range> range_of(const Snapshot& snapshot, const Figures& figures,
                                         const analysis::Advice& advice) {
   if (advice.location.file.empty()) {
-    const auto& entry_point = snapshot.source->entry_point;
-    return snapshot.document.path() == figures.profile().entry_path && entry_point.has_value() &&
-                   entry_point->batch_size.can_be_edited()
-               ? std::optional(snapshot.range(entry_point->batch_size.literal))
+    const auto size = written_batch_size(*snapshot.source, snapshot.own.get());
+    return snapshot.document.path() == figures.profile().entry_path && size.has_value() && size->can_be_edited()
+               ? std::optional(snapshot.range(size->literal))
                : std::nullopt;
   }
   return range_of_line(snapshot, figures, advice.location);
@@ -170,9 +169,8 @@ void add_advice(const Snapshot& snapshot, std::vector<Diagnostic>& diagnostics) 
   if (figures == nullptr) {
     return;
   }
-  const auto& entry_point = snapshot.source->entry_point;
   const bool is_entry = snapshot.document.path() == figures->profile().entry_path;
-  const int batch_size = (is_entry && entry_point.has_value() ? batch_size_in_code(*entry_point) : std::nullopt)
+  const int batch_size = (is_entry ? batch_size_in_code(*snapshot.source, snapshot.own.get()) : std::nullopt)
                              .value_or(figures->profile().batch_size);
   const bool stale = snapshot.entry->is_stale();
   for (const analysis::Advice& advice : analysis::advise(figures->profile(), figures->predictor(), batch_size)) {

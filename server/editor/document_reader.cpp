@@ -175,6 +175,7 @@ SourceFacts DocumentReader::facts() const {
     facts.entry_point = source::find_entry_point(*tree_);
     facts.definitions = source::definitions(*tree_);
     facts.script = facts.entry_point.has_value() ? std::nullopt : source::find_training_start(*tree_);
+    facts.script_batch_size = facts.script.has_value() ? source::find_script_batch_size(*tree_) : std::nullopt;
   }
   return facts;
 }

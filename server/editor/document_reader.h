@@ -17,6 +17,7 @@
 #include "source/calls.h"
 #include "source/definitions.h"
 #include "source/entry_point.h"
+#include "source/script_batch_size.h"
 #include "source/source_tree.h"
 
 namespace ridgeline::editor {
@@ -30,6 +31,7 @@ struct SourceFacts {
   std::vector<source::Definition> definitions;
   /// The statement that starts the training in a file without providers that trains when it is run.
   std::optional<source::Span> script{};
+  std::optional<source::ScriptBatchSize> script_batch_size{};  ///< of such a file
 };
 
 /// Lines of one text in another, both ways; from 0.

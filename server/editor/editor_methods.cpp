@@ -7,6 +7,7 @@
 #include "editor/document_methods.h"
 #include "editor/inlay_hint.h"
 #include "editor/job_requests.h"
+#include "editor/open_report.h"
 #include "editor/profile_methods.h"
 #include "editor/what_if_methods.h"
 #include "protocol/json_fields.h"
@@ -51,6 +52,7 @@ void for_each_method(Visit visit) {
   visit(task("ridgeline/lineCosts", line_costs));
   visit(task("ridgeline/predict", predict));
   visit(task("ridgeline/profile", profile));
+  visit(task("ridgeline/report", report_page));
   visit(task("ridgeline/run", run_script));
   visit(task("ridgeline/setBatchSize", set_batch_size));
   visit(task("ridgeline/status", status));

@@ -29,10 +29,11 @@ protocol::InlayHint hint_at(const Snapshot& snapshot, std::size_t line, std::str
 /// What is known of the batch size in the code, at the end of its line, where that is not the profiled one.
 void add_batch(const Snapshot& snapshot, const protocol::Range& range, std::vector<protocol::InlayHint>& hints) {
   const auto batch = other_batch_in_code(snapshot);
-  if (!batch.has_value() || !snapshot.source->entry_point->batch_size.can_be_edited()) {
+  const auto size = written_batch_size(*snapshot.source, snapshot.own.get());
+  if (!batch.has_value() || !size.has_value()) {
     return;
   }
-  const std::size_t line = snapshot.range(snapshot.source->entry_point->batch_size.literal).start.line;
+  const std::size_t line = snapshot.range(size->literal).start.line;
   if (line >= range.start.line && line <= range.end.line) {
     hints.push_back(hint_at(snapshot, line, report::batch_label(*batch)));
   }

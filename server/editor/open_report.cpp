@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "report/html_report.h"
 #include "report/text_report.h"
 #include "worker/cache.h"
 
@@ -13,12 +14,19 @@ namespace ridgeline::editor {
 
 namespace {
 
-/// The report, with the lines as they were when they ran.
-std::string report_of(const Figures& figures) {
-  const auto line_of = [&](const analysis::Location& place) -> std::optional<std::string> {
+/// The lines as they were when they ran. `figures` outlive them.
+report::SourceLines lines_of(const Figures& figures) {
+  return [&figures](const analysis::Location& place) -> std::optional<std::string> {
     return std::string(figures.line_text(place));
   };
-  return report::text_report(figures.profile(), figures.outlook(), line_of, {});
+}
+
+std::string text_of(const Figures& figures) {
+  return report::text_report(figures.profile(), figures.outlook(), lines_of(figures), {});
+}
+
+std::string page_of(const Figures& figures) {
+  return report::html_report(figures.profile(), figures.outlook(), lines_of(figures));
 }
 
 /// Its path. Takes as long as the disk does.
@@ -60,6 +68,16 @@ base::Task<lsp::Outcome> open_text(Workspace& workspace, Entries& entries, std::
   co_return protocol::Json{{"uri", where}};
 }
 
+base::Task<lsp::Outcome> report_page(Context context, ProfileIdParams params) {
+  const FoundEntry entry = entry_with(context.entries, params.profile_id);
+  if (!entry) {
+    co_return entry.error();
+  }
+  auto rendering = context.entries.compute([figures = (*entry)->figures] { return page_of(*figures); });
+  std::string page = co_await std::move(rendering);
+  co_return protocol::Json{{"html", std::move(page)}};
+}
+
 base::Task<lsp::Outcome> open_report(Workspace& workspace, Entries& entries, std::string uri) {
   const auto path = workspace.session().path_of(uri);
   const auto entry = path.has_value() ? entries.find(*path) : nullptr;
@@ -70,7 +88,7 @@ base::Task<lsp::Outcome> open_report(Workspace& workspace, Entries& entries, std
   const std::string name =
       std::filesystem::path(entry->path).stem().string() + "-" + entry->figures->profile().id + ".txt";
   auto opening = open_text(workspace, entries, name,
-                           [figures = entry->figures] { return base::Result<std::string>(report_of(*figures)); });
+                           [figures = entry->figures] { return base::Result<std::string>(text_of(*figures)); });
   co_return co_await std::move(opening);
 }
 

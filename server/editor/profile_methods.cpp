@@ -6,6 +6,7 @@
 
 #include "editor/answers_json.h"
 #include "editor/batch_size_method.h"
+#include "editor/config_edit.h"
 #include "editor/costliest.h"
 #include "editor/open_report.h"
 #include "editor/status.h"
@@ -22,10 +23,9 @@ base::Task<lsp::Outcome> summary_of(const Context& context, const std::string& p
   const std::string uri = context.session().uri_of(path);
   const auto make = [&entries = context.entries, &what_if = context.what_if, path,
                      uri](const Snapshot* snapshot) -> lsp::Outcome {
-    const auto* entry_point =
-        snapshot != nullptr && snapshot->source->entry_point.has_value() ? &*snapshot->source->entry_point : nullptr;
     const auto entry = entries.find(path);
-    return summary_json(*entry, uri, entry_point == nullptr ? std::nullopt : batch_size_in_code(*entry_point),
+    return summary_json(*entry, uri,
+                        snapshot == nullptr ? std::nullopt : batch_size_in_code(*snapshot->source, entry.get()),
                         what_if.applied(*entry));
   };
   return when_parsed(context.workspace, {uri}, make);
@@ -88,8 +88,16 @@ base::Task<lsp::Outcome> predict(Context context, PredictParams params) {
   const auto make = [figures = (*entry)->figures, question = question_in(params.question)](const Snapshot* snapshot) {
     return lsp::Outcome(prediction_json(*figures, question, snapshot));
   };
+  const auto figures = (*entry)->figures;
   auto prediction = when_parsed(context.workspace, {context.session().uri_of((*entry)->path)}, make);
-  co_return co_await std::move(prediction);
+  lsp::Outcome made = co_await std::move(prediction);
+  auto* answer = std::get_if<Json>(&made);
+  if (answer == nullptr || (*answer)["batch"].is_null()) {
+    co_return made;
+  }
+  const int batch_size = (*answer)["batch"]["batchSize"].get<int>();
+  auto edited = with_config_edit(context, figures, batch_size, std::move(*answer));
+  co_return co_await std::move(edited);
 }
 
 base::Task<lsp::Outcome> summary(Context context, SummaryParams params) {

@@ -22,11 +22,11 @@ TrialDecision decide_trial(const TrialConditions& conditions, base::FunctionRef<
     return {Kind::kLater};
   }
   const Entry* entry = conditions.entry;
-  if (entry == nullptr || entry->figures == nullptr || conditions.entry_point == nullptr) {
+  if (entry == nullptr || entry->figures == nullptr || conditions.source == nullptr) {
     return {};
   }
   const Figures& figures = *entry->figures;
-  const std::optional<int> size = batch_size_in_code(*conditions.entry_point);
+  const std::optional<int> size = batch_size_in_code(*conditions.source, entry);
   TrialDecision decision{Kind::kNothing, size.value_or(0), "", figures.profile().id};
   if (!size.has_value()) {
     return decision;

@@ -6,9 +6,9 @@
 
 #include "base/callback.h"
 #include "base/function_ref.h"
+#include "editor/document_reader.h"
 #include "editor/entries.h"
 #include "editor/settings.h"
-#include "source/entry_point.h"
 
 namespace ridgeline::editor {
 
@@ -29,11 +29,11 @@ struct TrialDecision {
 /// The state when the text has not been edited for long enough.
 struct TrialConditions {
   const Settings& settings;
-  const Entry* entry = nullptr;                     ///< the document as an entry; null: it is none
-  const std::string& text;                          ///< of the document
-  const source::EntryPoint* entry_point = nullptr;  ///< of that text; null: there is none
-  bool is_busy = false;                             ///< the text is being parsed, or an edit of ours is pending
-  std::uint64_t available_bytes = 0;                ///< of memory, now
+  const Entry* entry = nullptr;         ///< the document as an entry; null: it is none
+  const std::string& text;              ///< of the document
+  const SourceFacts* source = nullptr;  ///< of that text; null: it has no entry point
+  bool is_busy = false;                 ///< the text is being parsed, or an edit of ours is pending
+  std::uint64_t available_bytes = 0;    ///< of memory, now
 };
 
 /// `has_consent`: to running the entry's code. It does not ask the user, and is called last.

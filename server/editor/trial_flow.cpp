@@ -65,7 +65,7 @@ std::optional<TrialDecision> Server::decision_on(const Trials::Document& documen
   TrialConditions conditions{client->second->workspace.settings(), entry.get(), view->document().bytes()};
   conditions.is_busy = !view->is_ready() || client->second->writer.is_writing(document.uri);
   if (!conditions.is_busy && view->document().in_sync() && view->facts()->entry_point.has_value()) {
-    conditions.entry_point = &*view->facts()->entry_point;
+    conditions.source = &*view->facts();
   }
   conditions.available_bytes = worker::memory_available();
   return decide_trial(conditions, has_consent);

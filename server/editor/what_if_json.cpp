@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "editor/script_arguments.h"
 #include "protocol/shown_text.h"
 #include "report/rendered_what_if.h"
 #include "source/change_edits.h"
@@ -35,10 +36,19 @@ Json tried_json(const analysis::WhatIf& answer) { return what_if_json(answer, ""
 
 Json change_edit_json(const Snapshot& snapshot, const protocol::ChangeRequest& change, const std::string& device) {
   const auto tree = source::SourceTree::parse(snapshot.document.bytes());
+  for (const std::string& one : change) {
+    const auto options = tree.has_value() ? source::options_behind(*tree, one) : std::vector<std::string>();
+    const std::string value = one.substr(one.find(':') + 1);  // "4,1": only the first number is written
+    if (auto arguments = arguments_with(snapshot.own.get(), options, value.substr(0, value.find(',')))) {
+      return {{"edit", nullptr},
+              {"noEditReason", "An argument of the run goes before the number in this file."},
+              {"arguments", std::move(*arguments)}};
+    }
+  }
   auto edits = tree.has_value() ? source::change_edits(*tree, change, device)
                                 : base::Result<std::vector<source::TextEdit>>(base::error("The file is too large."));
   if (!edits) {
-    return {{"edit", nullptr}, {"noEditReason", edits.error().message()}};
+    return {{"edit", nullptr}, {"noEditReason", edits.error().message()}, {"arguments", nullptr}};
   }
   protocol::TextDocumentEdit written{snapshot.document.uri(), snapshot.document.version(), {}};
   for (source::TextEdit& edit : *edits) {
@@ -46,7 +56,8 @@ Json change_edit_json(const Snapshot& snapshot, const protocol::ChangeRequest& c
   }
   const protocol::WorkspaceEdit whole{{std::move(written)}};
   return {{"edit", snapshot.client.workspace.document_changes ? Json(whole) : protocol::plain_changes(whole)},
-          {"noEditReason", ""}};
+          {"noEditReason", ""},
+          {"arguments", nullptr}};
 }
 
 }  // namespace ridgeline::editor

@@ -1,11 +1,14 @@
 #include "editor/what_if_methods.h"
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "app/predict_devices.h"
+#include "app/profiling/batch_changes.h"
+#include "editor/config_edit.h"
 #include "editor/open_report.h"
 #include "editor/what_if_json.h"
 #include "lsp/session/progress.h"
@@ -61,12 +64,21 @@ base::Task<lsp::Outcome> change_edit(Context context, TryParams params) {
   const auto make = [change = params.change,
                      device = entry->figures->profile().environment.device](const Snapshot* snapshot) -> lsp::Outcome {
     if (snapshot == nullptr) {
-      return Json{{"edit", nullptr}, {"noEditReason", "The entry file is not open: open it to edit it."}};
+      return Json{{"edit", nullptr},
+                  {"noEditReason", "The entry file is not open: open it to edit it."},
+                  {"arguments", nullptr}};
     }
     return change_edit_json(*snapshot, change, device);
   };
-  auto made = when_parsed(context.workspace, {context.session().uri_of(entry->path)}, make);
-  co_return co_await std::move(made);
+  auto making = when_parsed(context.workspace, {context.session().uri_of(entry->path)}, make);
+  lsp::Outcome made = co_await std::move(making);
+  auto* answer = std::get_if<Json>(&made);
+  const std::optional<int> size = params.change.size() == 1 ? app::requested_batch_size(params.change) : std::nullopt;
+  if (answer == nullptr || !size.has_value()) {
+    co_return made;
+  }
+  auto edited = with_config_edit(context, entry->figures, *size, std::move(*answer));
+  co_return co_await std::move(edited);
 }
 
 base::Task<lsp::Outcome> compare_devices_command(Context context, CommandParams params) {

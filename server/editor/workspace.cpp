@@ -103,7 +103,7 @@ void Workspace::opened(const lsp::Document& document) {
   views_[uri] = std::make_unique<SourceView>(document, thread_, session_.id(), session_.loop(), on_view_news);
   entries_.file_changed(document.path(), document.bytes());
   when_ready({uri}, [this](const Snapshot* snapshot) {
-    if (snapshot != nullptr && snapshot->source->entry_point.has_value()) {
+    if (snapshot != nullptr && (snapshot->source->entry_point.has_value() || snapshot->source->script.has_value())) {
       base::start(session_.loop(), load_figures(snapshot->document.path()));
     }
   });

@@ -1,4 +1,5 @@
-// The default of input_provider's `batch_size`, and whether another number can be written in its place.
+// The batch size in a text, and whether another number can be written in its place: the default of input_provider's
+// `batch_size`, or the number that decides it in a training script.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +25,11 @@ enum class BatchSizeObstacle : std::uint8_t {
   kNegative,    ///< it is a negative number
   kNotInteger,  ///< it is a string, a fraction, None, True, a list...
   kUnfinished,  ///< the signature is being typed
+  // Of a training script:
+  kNotInFile,       ///< no number of the file decides it
+  kSeveralNumbers,  ///< several numbers do
+  kOtherQuantity,   ///< the step took another number of samples than the one that the text states
+  kArgument,        ///< an argument of the run goes before the number in the text
 };
 
 struct BatchSize {

@@ -9,6 +9,7 @@
 #include "source/autocast_edits.h"
 #include "source/edit_places.h"
 #include "source/entry_point.h"
+#include "source/script_batch_size.h"
 #include "source/script_edits.h"
 #include "source/syntax.h"
 #include "source/training_script.h"
@@ -175,9 +176,17 @@ Edits channels_last_edits(const SourceTree& tree) {
 Edits batch_size_edits(const SourceTree& tree, std::string_view argument) {
   std::uint64_t size = 0;
   const auto [end, failed] = std::from_chars(argument.data(), argument.data() + argument.size(), size);
-  const auto entry_point = find_entry_point(tree);
-  const auto edit = failed == std::errc() && end == argument.data() + argument.size() && entry_point.has_value()
-                        ? batch_size_edit(*entry_point, size)
+  std::optional<BatchSize> now;
+  if (const auto entry_point = find_entry_point(tree)) {
+    now = entry_point->batch_size;
+  } else if (auto script = find_script_batch_size(tree)) {
+    now = script->size;
+  }
+  if (now.has_value() && !now->can_be_edited()) {
+    return base::error("The batch size cannot be edited: " + std::string(describe(now->obstacle)) + ".");
+  }
+  const auto edit = now.has_value() && failed == std::errc() && end == argument.data() + argument.size()
+                        ? batch_size_edit(*now, size)
                         : std::nullopt;
   return edit.has_value() ? Edits(std::vector<TextEdit>{*edit})
                           : Edits(base::error("The batch size is no number in this file."));
@@ -294,7 +303,7 @@ Edits edits_of(const SourceTree& tree, std::string_view change, std::string_view
     return script_loader_workers_edits(tree, argument.substr(0, argument.find(',')));
   }
   if (name == "batch-size") {
-    return is_script ? script_batch_size_edits(tree, argument) : batch_size_edits(tree, argument);
+    return batch_size_edits(tree, argument);
   }
   if (name == "set") {
     return WidthEdits(tree).edits(argument);
@@ -303,6 +312,14 @@ Edits edits_of(const SourceTree& tree, std::string_view change, std::string_view
 }
 
 }  // namespace
+
+std::vector<std::string> options_behind(const SourceTree& tree, std::string_view change) {
+  if (change.starts_with("batch-size:")) {
+    const auto script = find_script_batch_size(tree);
+    return script.has_value() ? script->options : std::vector<std::string>();
+  }
+  return change.starts_with("loader-workers:") ? script_loader_workers_options(tree) : std::vector<std::string>();
+}
 
 base::Result<TextEdit> bucket_size_edit(const SourceTree& tree, std::string_view mib) {
   constexpr std::string_view kArgument = "bucket_cap_mb";

@@ -18,6 +18,10 @@ namespace ridgeline::source {
 base::Result<std::vector<TextEdit>> change_edits(const SourceTree& tree, std::span<const std::string> changes,
                                                  std::string_view device);
 
+/// Options of a script's command line that go before the number that a change of this name edits: "--batch-size".
+/// Empty: none do. Pure.
+std::vector<std::string> options_behind(const SourceTree& tree, std::string_view change);
+
 /// bucket_cap_mb=`mib` in the call that constructs DistributedDataParallel, or why it cannot be written: a sentence.
 /// Pure.
 base::Result<TextEdit> bucket_size_edit(const SourceTree& tree, std::string_view mib);

@@ -120,7 +120,9 @@ DefaultValue of_integer(std::string_view text, Span whole, Node literal) {
   return fits ? DefaultValue{batch_size, {}, {}} : invalid(batch_size, slice(text, whole));
 }
 
-DefaultValue of_value(std::string_view text, Node value) {
+}  // namespace
+
+DefaultValue read_value(std::string_view text, Node value) {
   const Span whole = value.span();
   if (value.has_error() || value.is_missing()) {
     return hindered(BatchSizeObstacle::kUnfinished, whole);
@@ -147,6 +149,8 @@ DefaultValue of_value(std::string_view text, Node value) {
   const bool name = inner.is("identifier") || inner.is("attribute");
   return hindered(name ? BatchSizeObstacle::kName : BatchSizeObstacle::kExpression, whole);
 }
+
+namespace {
 
 bool is_word(char byte) {
   return byte == '_' || (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
@@ -202,7 +206,7 @@ DefaultValue read_default(std::string_view text, Node parameters) {
     if (name.exists() && slice(text, name.span()) == kParameter) {
       const Node value = parameter.field("value");
       if (value.exists()) {
-        return of_value(text, value);
+        return read_value(text, value);
       }
       return parameters.has_error() ? hindered(BatchSizeObstacle::kUnfinished, parameter.span()) : missing();
     }
@@ -221,7 +225,7 @@ std::optional<BatchSize> read_constant(const SourceTree::Content& content, const
     const Node assignment = !parts.empty() && parts[0].is("assignment") ? parts[0] : Node();
     if (assignment.field("left").is("identifier") && content.text_of(assignment.field("left")) == name) {
       const Node value = assignment.field("right");
-      const DefaultValue found = value.exists() ? of_value(content.text, value) : missing();
+      const DefaultValue found = value.exists() ? read_value(content.text, value) : missing();
       return found.batch_size.can_be_edited() && found.mistake.empty() ? std::optional(found.batch_size) : std::nullopt;
     }
   }
@@ -248,6 +252,14 @@ std::string_view describe(BatchSizeObstacle obstacle) {
       return "the default of batch_size is not an integer";
     case BatchSizeObstacle::kUnfinished:
       return "the signature of input_provider is not finished";
+    case BatchSizeObstacle::kNotInFile:
+      return "no number in this file decides it";
+    case BatchSizeObstacle::kSeveralNumbers:
+      return "several numbers in this file decide it";
+    case BatchSizeObstacle::kOtherQuantity:
+      return "the step took another number of samples than the number in this file";
+    case BatchSizeObstacle::kArgument:
+      return "an argument of the run goes before the number in this file";
   }
   return "";
 }

@@ -19,6 +19,9 @@ struct DefaultValue {
 /// `parameters`: the node of a function's or a lambda's parameters; none when a lambda has none.
 DefaultValue read_default(std::string_view text, Node parameters);
 
+/// The same of a value.
+DefaultValue read_value(std::string_view text, Node value);
+
 /// Where the default is the name of a constant, that constant: `BATCH = 64` at the top of the file, which nothing else
 /// assigns. Its number is what is edited. None: the default is no such name.
 std::optional<BatchSize> read_constant(const SourceTree::Content& content, const BatchSize& batch_size);

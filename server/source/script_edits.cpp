@@ -7,6 +7,7 @@
 #include "source/autocast_edits.h"
 #include "source/script_numbers.h"
 #include "source/syntax.h"
+#include "source/training_loaders.h"
 #include "source/training_script.h"
 
 namespace ridgeline::source {
@@ -14,6 +15,9 @@ namespace ridgeline::source {
 namespace {
 
 using Content = SourceTree::Content;
+
+constexpr std::string_view kWorkers = "num_workers";  // of a DataLoader
+constexpr int kWorkersPosition = 5;
 
 /// Whether a statement, or what is in it, calls `.backward()`.
 bool calls_backward(const Content& content, Node node) {
@@ -88,33 +92,6 @@ base::Result<Node> model_assignment(const Content& content) {
   return found.front();
 }
 
-/// Calls that construct the training loader; all loaders where it is not known which one is for training.
-std::vector<Node> training_loaders(const Content& content, const TrainingScript& script) {
-  const auto is_loader = [&](Node node) { return is_call(node) && callee_name(content, node) == "DataLoader"; };
-  std::vector<Node> loaders;
-  const auto names = script.loop_iterable.exists()
-                         ? nodes_in(script.loop_iterable, [](Node node) { return node.is("identifier"); })
-                         : std::vector<Node>();
-  for (const Node name : names) {
-    const ScriptStatement* const assigned = assignment_of(script, content.text_of(name));
-    if (assigned != nullptr && assigned->value.exists() && is_loader(assigned->value)) {
-      loaders.push_back(assigned->value);
-    }
-  }
-  return loaders.empty() ? nodes_in(content.root(), is_loader) : loaders;
-}
-
-/// Their arguments `batch_size`.
-std::vector<Node> batch_sizes(const Content& content, const TrainingScript& script) {
-  std::vector<Node> sizes;
-  for (const Node loader : training_loaders(content, script)) {
-    if (const Node size = argument_or_option(content, script, loader, "batch_size", 1); size.exists()) {
-      sizes.push_back(size);
-    }
-  }
-  return sizes;
-}
-
 }  // namespace
 
 Edits script_autocast_edits(const SourceTree& tree, std::string_view device) {
@@ -163,8 +140,16 @@ Edits script_compile_edits(const SourceTree& tree) {
                                     std::string(content.text_of(assignment->field("left"))) + ".compile()"}};
 }
 
+std::vector<std::string> script_loader_workers_options(const SourceTree& tree) {
+  const Content& content = tree.content();
+  const auto script = read_training_script(content);
+  const std::vector<Node> loaders = script ? training_loaders(content, *script) : std::vector<Node>();
+  const Node value =
+      loaders.size() == 1 ? argument_or_option(content, *script, loaders.front(), kWorkers, kWorkersPosition) : Node();
+  return value.exists() ? number_place_of(content, *script, value).options : std::vector<std::string>();
+}
+
 Edits script_loader_workers_edits(const SourceTree& tree, const std::string& workers) {
-  constexpr std::string_view kArgument = "num_workers";
   const Content& content = tree.content();
   const auto script = read_training_script(content);
   if (!script) {
@@ -175,11 +160,11 @@ Edits script_loader_workers_edits(const SourceTree& tree, const std::string& wor
     return base::error(loaders.empty() ? "No DataLoader is constructed in this file."
                                        : "Which DataLoader of this file is for training is not to be seen.");
   }
-  const Node value = argument_or_option(content, *script, loaders.front(), kArgument, 5);
+  const Node value = argument_or_option(content, *script, loaders.front(), kWorkers, kWorkersPosition);
   const Node list = loaders.front().field("arguments");
   const std::vector<Node> arguments = list.is("argument_list") ? arguments_of(list) : std::vector<Node>();
   if (value.exists()) {
-    const Node literal = value.is("integer") ? value : number_literal_of(content, *script, value);
+    const Node literal = number_place_of(content, *script, value).literal;
     return literal.exists() ? Edits(std::vector<TextEdit>{{literal.span(), workers}})
                             : Edits(base::error("`num_workers` of the DataLoader is no number in this file."));
   }
@@ -188,30 +173,7 @@ Edits script_loader_workers_edits(const SourceTree& tree, const std::string& wor
   if (arguments.empty() || list.has_error() || has_splat) {
     return base::error("The DataLoader gets arguments that are not written in its call.");
   }
-  return std::vector<TextEdit>{argument_added(content, list, arguments.back(), std::string(kArgument) + "=" + workers)};
-}
-
-Edits script_batch_size_edits(const SourceTree& tree, const std::string& size) {
-  const Content& content = tree.content();
-  const auto script = read_training_script(content);
-  if (!script) {
-    return script.error();
-  }
-  std::vector<Node> literals;
-  for (const Node value : batch_sizes(content, *script)) {
-    const Node literal = number_literal_of(content, *script, value);
-    if (!literal.exists()) {
-      return base::error("The batch size is no number in this file.");
-    }
-    if (std::ranges::none_of(literals, [&](Node other) { return other.span() == literal.span(); })) {
-      literals.push_back(literal);
-    }
-  }
-  if (literals.size() != 1) {
-    return base::error(literals.empty() ? "The batch size is no number in this file."
-                                        : "Several numbers of this file decide batch sizes.");
-  }
-  return std::vector<TextEdit>{{literals.front().span(), size}};
+  return std::vector<TextEdit>{argument_added(content, list, arguments.back(), std::string(kWorkers) + "=" + workers)};
 }
 
 }  // namespace ridgeline::source

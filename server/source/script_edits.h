@@ -17,11 +17,10 @@ Edits script_channels_last_edits(const SourceTree& tree);
 /// `model.compile()` behind the statement that constructs the model.
 Edits script_compile_edits(const SourceTree& tree);
 
+/// Options of the command line that go before that number.
+std::vector<std::string> script_loader_workers_options(const SourceTree& tree);
+
 /// `num_workers` of the training loader: in its call, or the number that decides it elsewhere.
 Edits script_loader_workers_edits(const SourceTree& tree, const std::string& workers);
-
-/// The number that decides the batch size of the training loader: a literal, a constant, an option's default, a field
-/// of a configuration.
-Edits script_batch_size_edits(const SourceTree& tree, const std::string& size);
 
 }  // namespace ridgeline::source

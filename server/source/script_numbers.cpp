@@ -75,24 +75,27 @@ class NumberReader {
   }
 
   /// The only number of the text that the value is.
-  Node literal(Node value, int nesting = 0) {
+  NumberPlace place(Node value, int nesting = 0) {
     value = without_parentheses(value);
-    if (!value.exists() || nesting > kMaxNesting || value.is("integer")) {
-      return value.exists() && value.is("integer") ? value : Node();
+    if (!value.exists() || nesting > kMaxNesting) {
+      return {};
     }
-    std::string_view name;
+    if (value.is("integer")) {
+      return {value, {}};
+    }
     if (value.is("identifier")) {
-      name = content_.text_of(value);
-      if (const ScriptStatement* const assigned = assignment_of(script_, name); assigned != nullptr) {
-        return literal(assigned->value, nesting + 1);
-      }
-    } else if (value.is("attribute")) {
-      name = content_.text_of(value.field("attribute"));
-    } else if (value.is("subscript") && value.field("subscript").is("string")) {
-      name = unquoted(content_.text_of(value.field("subscript")));
+      return place_of_name(content_.text_of(value), nesting);
     }
-    const std::vector<Node> stated = name.empty() ? std::vector<Node>() : settings(name);
-    return stated.size() == 1 ? stated.front() : Node();
+    if (value.is("attribute")) {
+      return place_of_setting(content_.text_of(value.field("attribute")));
+    }
+    const Node key = value.is("subscript") ? value.field("subscript") : Node();
+    return key.is("string") ? place_of_setting(unquoted(content_.text_of(key))) : NumberPlace();
+  }
+
+  NumberPlace place_of_name(std::string_view name, int nesting = 0) {
+    const ScriptStatement* const assigned = assignment_of(script_, name);
+    return assigned != nullptr ? place(assigned->value, nesting + 1) : place_of_setting(name);
   }
 
  private:
@@ -107,6 +110,26 @@ class NumberReader {
            : sign == "-"                ? Number(*left - *right)
            : sign == "//" && *right > 0 ? Number(*left / *right)
                                         : std::nullopt;
+  }
+
+  NumberPlace place_of_setting(std::string_view name) const {
+    const std::vector<Node> stated = settings(name);
+    if (stated.size() != 1) {
+      return {};
+    }
+    NumberPlace place{stated.front(), {}};
+    for_each_node(content_.root(), [&](Node node, const std::vector<Node>& /*ancestors*/) {
+      if (const Node value = option_default(node, name); value.exists() && value.span() == place.literal.span()) {
+        place.options = spellings_of(node);
+      }
+    });
+    if (place.options.empty()) {  // libraries that make options of a configuration's fields spell them so
+      std::string spelling = "--" + std::string(name);
+      place.options.push_back(spelling);
+      std::ranges::replace(spelling, '_', '-');
+      place.options.push_back(std::move(spelling));
+    }
+    return place;
   }
 
   /// A setting by its name.
@@ -140,16 +163,27 @@ class NumberReader {
     if (!call.is("call") || !is_any_of(called_name(content_, call), {"add_argument", "option"})) {
       return {};
     }
-    constexpr int kMaxSpellings = 3;
-    for (int i = 0; i < kMaxSpellings; ++i) {
-      const Node option = argument_of(content_, call, "", i);
-      std::string spelling(option.is("string") ? unquoted(content_.text_of(option)) : std::string_view());
+    for (std::string spelling : spellings_of(call)) {
       std::ranges::replace(spelling, '-', '_');
       if (spelling.starts_with("__") && spelling.substr(2) == name) {
         return argument_of(content_, call, "default", -1);
       }
     }
     return {};
+  }
+
+  /// The options that a call of `add_argument`, or click's `option`, names first.
+  std::vector<std::string> spellings_of(Node call) const {
+    constexpr int kMaxSpellings = 3;
+    std::vector<std::string> spellings;
+    for (int i = 0; i < kMaxSpellings; ++i) {
+      const Node option = argument_of(content_, call, "", i);
+      const std::string_view spelling = option.is("string") ? unquoted(content_.text_of(option)) : std::string_view();
+      if (spelling.starts_with('-')) {
+        spellings.emplace_back(spelling);
+      }
+    }
+    return spellings;
   }
 
   /// What a configuration states: a field of a class, an argument of one, an entry of a dict.
@@ -210,8 +244,12 @@ std::string number_of(const Content& content, const TrainingScript& script, Node
   return number.has_value() && *number > 0 ? std::to_string(*number) : std::string();
 }
 
-Node number_literal_of(const Content& content, const TrainingScript& script, Node value) {
-  return NumberReader(content, script).literal(value);
+NumberPlace number_place_of(const Content& content, const TrainingScript& script, Node value) {
+  return NumberReader(content, script).place(value);
+}
+
+NumberPlace setting_place_of(const Content& content, const TrainingScript& script, std::string_view name) {
+  return NumberReader(content, script).place_of_name(name);
 }
 
 }  // namespace ridgeline::source

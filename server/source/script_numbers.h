@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "source/training_script.h"
 
@@ -17,8 +18,16 @@ Node argument_or_option(const SourceTree::Content& content, const TrainingScript
 /// understood, stands in another file, or the script states several.
 std::string number_of(const SourceTree::Content& content, const TrainingScript& script, Node value);
 
-/// The one number of the text that decides the value, to be edited; none: there is no such number, or there are
-/// several.
-Node number_literal_of(const SourceTree::Content& content, const TrainingScript& script, Node value);
+/// The number of a text that decides a value.
+struct NumberPlace {
+  Node literal;                      ///< none: there is no such number, or there are several
+  std::vector<std::string> options;  ///< of the command line, which go before it: "--batch-size", "-b"
+};
+
+/// The one number of the text that decides the value, to be edited.
+NumberPlace number_place_of(const SourceTree::Content& content, const TrainingScript& script, Node value);
+
+/// The same of a setting by its name: a constant, an option's default, a field of a configuration.
+NumberPlace setting_place_of(const SourceTree::Content& content, const TrainingScript& script, std::string_view name);
 
 }  // namespace ridgeline::source

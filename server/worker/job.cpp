@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include <fmt/format.h>
@@ -79,6 +80,8 @@ std::vector<std::string> environment_for_job(const std::vector<std::string>& add
   }
   return variables;
 }
+
+std::string text_path(const std::string& folder) { return folder + "/script.txt"; }
 
 /// Python separates the folders of PYTHONPATH by colons, which cannot be escaped: where the folder of the sources has
 /// one, `folder` gets a link to them.
@@ -176,6 +179,10 @@ base::Result<void, protocol::Failure> Job::spawn_command(const std::string& sour
   if (!startup) {
     return start_failure(FailureKind::kCache, startup.error().message());
   }
+  startup_ = *startup;
+  if (auto written = write_script_text(); !written) {
+    return written;
+  }
   const std::vector<std::string> variables =
       environment_for_job(options_.variables, *startup, acceptor_.local_endpoint().path(), options_.device);
   if (options_.in_background) {
@@ -198,8 +205,23 @@ base::Result<void, protocol::Failure> Job::spawn_command(const std::string& sour
   return {};
 }
 
+base::Result<void, protocol::Failure> Job::write_script_text() {
+  if (options_.script_text.empty()) {
+    return {};
+  }
+  std::ofstream out(text_path(folder_), std::ios::binary);
+  out << options_.script_text;
+  if (!out.flush()) {
+    return start_failure(FailureKind::kResources, "The text of the script could not be written to " + folder_ + ".");
+  }
+  return {};
+}
+
 std::vector<std::string> Job::command() const {
   std::vector<std::string> words = options_.command;
+  if (!options_.script_text.empty() && !words.empty()) {
+    words.insert(words.begin() + 1, {startup_ + "/run_text.py", text_path(folder_)});
+  }
   if (options_.guarded) {
     words.insert(words.begin(), {"/proc/self/exe", "guard", "--folder", folder_, "--"});
   }

@@ -40,6 +40,7 @@ struct JobOptions {
   bool in_background = false;
   std::string folder{};                  ///< in the background: the working folder; empty: ours
   std::vector<std::string> variables{};  ///< "NAME=value", added to our environment
+  std::string script_text{};             ///< runs in place of the script, the command's second word; empty: the file
   bool guarded = false;                  ///< it may not change files, as worker/guard/guarded_command.h says
   bool discards_output = false;  ///< in the foreground its streams are /dev/null, not ours; else only the end is kept
   std::string device{};          ///< "cpu": also where the code asks for CUDA; empty: what it asks for
@@ -116,6 +117,8 @@ class Job final : private AgentBuildListener {
   base::Result<void, protocol::Failure> spawn_command(const std::string& sources);
   /// As it is started: by the guard, where it may not change files.
   std::vector<std::string> command() const;
+  /// Writes the text that runs in place of the script.
+  base::Result<void, protocol::Failure> write_script_text();
   base::Result<pid_t, protocol::Failure> spawn_in_background(const std::vector<std::string>& variables);
   void report(const char* stage, double fraction, const std::string& message) const;
   /// The script has been stopped once its steps were timed: it is not waited for forever.
@@ -152,7 +155,8 @@ class Job final : private AgentBuildListener {
   JobListener& listener_;
   AgentBuilder builder_;
   std::string sources_;
-  std::string folder_;  ///< of the socket
+  std::string folder_;   ///< of the socket
+  std::string startup_;  ///< the folder of run_text.py
   boost::asio::local::stream_protocol::acceptor acceptor_;
   boost::asio::steady_timer patience_;
   boost::asio::steady_timer end_timer_;  ///< until a command that should have ended is ended

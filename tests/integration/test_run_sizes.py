@@ -111,6 +111,46 @@ def test_what_cannot_be_given_another_batch_size(tmp_path: Path, loader: str, ex
     assert any(f"No other batch size was run: {expected}" in warning for warning in report["warnings"])
 
 
+WITHOUT_LOADER = """
+import sys
+import torch
+{number}
+data = torch.randn(999, 64)
+model = torch.nn.Linear(64, 64)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+assert __name__ == "__main__" and __file__ == {file!r} and sys.path[0] == {folder!r} and "number" not in globals()
+while True:
+    x = data[torch.randint(len(data), (batch_size,))]
+    optimizer.zero_grad()
+    model(x).square().mean().backward()  # the line
+    optimizer.step()
+"""
+OPTION = """\
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--batch-size", type=int, default=32)
+batch_size = parser.parse_args().batch_size
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "arguments", "own"),
+    [("batch_size = 32", (), 32), (OPTION, (), 32), (OPTION, ("--batch-size", "16"), 16)],
+    ids=["constant", "option", "argument"],
+)
+def test_the_number_of_a_script_without_a_loader_is_replaced(
+    tmp_path: Path, number: str, arguments: tuple[str, ...], own: int
+) -> None:
+    path = tmp_path / "train.py"
+    script = write(tmp_path, WITHOUT_LOADER.format(number=number, file=str(path), folder=str(tmp_path)))
+    before = script.read_bytes()
+    report = report_of(script, *arguments, options=("--batch-sizes", "24,64", *STOP))
+    assert sampled(report) == sorted([own, 24, 64]), report["skipped"] + report["warnings"]
+    assert script.read_bytes() == before
+    peak = {one["batchSize"]: one["peakBytes"] for one in report["models"]["memory"]["samples"]}
+    assert peak[64] - peak[24] >= 40 * 64 * 4, "inputs and outputs of 40 more samples"
+
+
 def test_a_script_that_writes_is_run_again_only_when_it_may(tmp_path: Path, folder_that_stays: Path) -> None:
     log = folder_that_stays / "log"
     script = write(tmp_path, f"print('ran', file=open({str(log)!r}, 'a'))\n" + TRAIN)

@@ -2,6 +2,7 @@
 import * as vscode from 'vscode';
 import type { Daemon } from './daemon';
 import { apply, reveal } from './edits';
+import { writeArguments } from './launch';
 import type { Question } from './messages';
 import type { Profiles } from './profiles';
 import type { Batch, Prediction, WorkspaceEdit } from './protocol';
@@ -40,6 +41,7 @@ export class BatchSize implements vscode.Disposable {
   constructor(
     private readonly daemon: Daemon,
     private readonly profiles: Profiles,
+    private readonly profile: (entry: vscode.Uri) => unknown,
   ) {
     this.disposables = [
       profiles.onDidChange(() => {
@@ -139,6 +141,7 @@ export class BatchSize implements vscode.Disposable {
       const prediction = await this.predict({ batchSize: gesture.batch.batchSize });
       if (gesture.isOutdated) return await this.follow();
       if (prediction?.edit) await this.edit(prediction.edit);
+      else if (prediction?.arguments) void writeArguments(entry, prediction.arguments, () => this.profile(entry));
       else if (prediction !== null && prediction.noEditReason !== '')
         return this.show(this.preview, prediction.noEditReason, false);
     } finally {

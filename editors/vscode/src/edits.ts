@@ -1,4 +1,4 @@
-/** Edits of the entry file that the daemon has written. */
+/** Edits that the daemon has written: of the entry file, or of a configuration file beside it. */
 import * as vscode from 'vscode';
 import type { WorkspaceEdit } from './protocol';
 
@@ -9,14 +9,17 @@ export async function reveal(file: vscode.Uri): Promise<void> {
 }
 
 /**
- * As one undo step; an edit of the workspace would have no undo stops. Only in a file that shows, and in the version of
- * its text that the edit was made for: false where it is another.
+ * As one undo step; an edit of the workspace would have no undo stops. Shows the file where it does not. Only in the
+ * version of the text that the edit was made for: false where it is another. Without a version, that is the saved text.
  */
 export async function apply(edit: WorkspaceEdit): Promise<boolean> {
   const change = edit.documentChanges?.[0];
-  const uri = change && vscode.Uri.parse(change.textDocument.uri).toString();
-  const editor = vscode.window.visibleTextEditors.find(({ document }) => document.uri.toString() === uri);
-  if (change === undefined || editor === undefined || editor.document.version !== change.textDocument.version)
+  if (change === undefined) return false;
+  const uri = vscode.Uri.parse(change.textDocument.uri);
+  await reveal(uri);
+  const editor = vscode.window.visibleTextEditors.find(({ document }) => document.uri.toString() === uri.toString());
+  const version = change.textDocument.version;
+  if (editor === undefined || (version === null ? editor.document.isDirty : editor.document.version !== version))
     return false;
   return editor.edit(
     (builder) => {

@@ -11,6 +11,7 @@ import { Markers } from './markers';
 import { showInformation } from './notify';
 import { Profiles } from './profiles';
 import { Profiling } from './profiling';
+import { ReportPage } from './reportPage';
 import { Reports } from './reports';
 import { statusBar } from './status';
 import { goToFailure, registerTraceback, showTraceback } from './traceback';
@@ -26,9 +27,10 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const profiles = new Profiles(own);
   const profiling = new Profiling(own, profiles);
   const markers = new Markers(own, profiles);
-  const batchSize = new BatchSize(own, profiles);
+  const batchSize = new BatchSize(own, profiles, (entry) => profiling.profile(entry));
   const reports = new Reports(own, () => profiles.entries);
-  const whatIf = new WhatIf(own, profiles);
+  const reportPage = new ReportPage(own);
+  const whatIf = new WhatIf(own, profiles, (entry) => profiling.profile(entry));
   const jobs = new Jobs(own);
   const view = new View(context.extensionUri, own, profiles, batchSize, whatIf, jobs, reports);
 
@@ -45,6 +47,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
         const file = typeof args[0] === 'string' ? vscode.Uri.parse(args[0]) : undefined;
         if (command === 'ridgeline.run')
           return profiling.runScript(file, args[1] === undefined ? undefined : Object(args[1]));
+        if (command === 'ridgeline.openReport') return reportPage.show(file);
         if (command !== 'ridgeline.profile') return next(command, args);
         return profiling.profile(file, Object(args[1]));
       },
@@ -83,6 +86,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     batchSize,
     whatIf,
     jobs,
+    reportPage,
     reports,
     view,
     statusBar(own, profiles),
@@ -121,10 +125,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     }),
     command('showDevices', () => compareDevices(profiles)),
     command('showView', () => vscode.commands.executeCommand('ridgeline.view.focus')),
-    command(
-      'showReport',
-      () => profiles.entry && vscode.commands.executeCommand('ridgeline.openReport', profiles.entry.toString()),
-    ),
+    command('showReport', () => reportPage.show(profiles.entry)),
     command('showLibraryCode', () => showLibraryCode(profiles, profiling)),
     command('showTraceback', () =>
       profiles.state?.failure

@@ -1,7 +1,7 @@
 /** How a script is started, as a configuration of launch.json says: its arguments, working folder and environment. */
 import * as path from 'node:path';
 import * as vscode from 'vscode';
-import { showError } from './notify';
+import { showError, showInformation } from './notify';
 import { sanitizeText } from './sanitizeText';
 
 export interface Launch {
@@ -21,6 +21,9 @@ interface Configuration {
   env?: unknown;
 }
 
+/** By script: the configuration of its last run. */
+const usedConfigurations = new Map<string, string>();
+
 /**
  * The configuration for a script: of several, the one that the user chooses. Without any, what the settings say ({}).
  * Undefined: the user chose none, or it uses a variable that only a debugger can fill in, which was reported.
@@ -37,7 +40,9 @@ export async function findLaunch(script: vscode.Uri): Promise<Launch | undefined
   );
   const exact = matching.filter(({ program }) => program !== '${file}'); // the others are for any file
   const chosen = await choose(exact.length > 0 ? exact : matching);
+  usedConfigurations.delete(script.toString());
   if (chosen === undefined) return matching.length === 0 ? {} : undefined;
+  usedConfigurations.set(script.toString(), chosen.name);
   const launch = read(chosen, script, folder);
   const unknown = JSON.stringify(launch).match(/\$\{[^}]*\}/)?.[0];
   if (unknown !== undefined) {
@@ -100,4 +105,34 @@ function resolve(text: string, script: vscode.Uri, folder: vscode.Uri | undefine
     (whole: string, env: string | undefined, name: string) =>
       (env === undefined ? known[name] : (process.env[name] ?? '')) ?? whole,
   );
+}
+
+/**
+ * Writes other arguments of a script where those of its last run came from: into the configuration of launch.json, else
+ * into the setting ridgeline.run.arguments. Offers to take them back, and `profile` with them.
+ */
+export async function writeArguments(script: vscode.Uri, args: string[], profile: () => unknown): Promise<void> {
+  const name = usedConfigurations.get(script.toString());
+  const key = name === undefined ? 'ridgeline.run.arguments' : 'launch.configurations';
+  const settings = vscode.workspace.getConfiguration(undefined, script);
+  const { workspaceFolderValue, workspaceValue } = settings.inspect(key) ?? {};
+  const target =
+    workspaceFolderValue === undefined
+      ? vscode.ConfigurationTarget.Workspace
+      : vscode.ConfigurationTarget.WorkspaceFolder;
+  const folder = vscode.workspace.getWorkspaceFolder(script)?.uri;
+  const changed = (before: unknown) => {
+    const words = argumentList(before).map((word, i) => (resolve(word, script, folder) === args[i] ? word : args[i]));
+    return Array.isArray(before) ? words : words.join(' ');
+  };
+  const before = settings.get<unknown[]>(key, []);
+  const after =
+    name === undefined
+      ? args
+      : (before as Configuration[]).map((one) => (one.name === name ? { ...one, args: changed(one.args) } : one));
+  await settings.update(key, after, target);
+  const where = name === undefined ? `The setting ${key}` : `The configuration ${sanitizeText(name)} of launch.json`;
+  const choice = await showInformation(`${where} has it now: ${sanitizeText(args.join(' '))}`, 'Profile', 'Undo');
+  if (choice === 'Undo') await settings.update(key, workspaceFolderValue ?? workspaceValue, target);
+  if (choice === 'Profile') await profile();
 }

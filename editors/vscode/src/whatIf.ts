@@ -5,6 +5,7 @@ import type { Daemon } from './daemon';
 import { EditPreview } from './editPreview';
 import { apply, reveal } from './edits';
 import { Idle } from './idle';
+import { writeArguments } from './launch';
 import type { WhatIfState } from './messages';
 import type { Profiles } from './profiles';
 import { mayRun } from './profiling';
@@ -23,13 +24,14 @@ export class WhatIf implements vscode.Disposable {
   private running: { change: string[] | null; cancel: vscode.CancellationTokenSource } | undefined;
   private failure: string | null = null;
   /** The change that was written last, as long as that was the last edit. */
-  private written: { change: string[]; uri: string; version: number } | undefined;
+  private written: { change: string[]; entry: string; uri: string; version: number } | undefined;
   private entry: string | undefined;
   private readonly disposables: vscode.Disposable[];
 
   constructor(
     private readonly daemon: Daemon,
     private readonly profiles: Profiles,
+    private readonly profile: (entry: vscode.Uri) => unknown,
   ) {
     this.disposables = [
       this.idle,
@@ -45,7 +47,7 @@ export class WhatIf implements vscode.Disposable {
     return {
       changes: this.first.length > 0 ? this.first : (this.answer?.changes ?? null),
       applied: summary?.applied ?? null,
-      written: this.written?.uri === this.entry ? (this.written?.change ?? null) : null,
+      written: this.written?.entry === this.entry ? (this.written?.change ?? null) : null,
       tryText: this.untried().length === 0 ? '' : (this.answer?.tryText ?? ''),
       basis: this.answer?.basisText ?? null,
       warnings: this.answer?.warnings ?? [],
@@ -138,18 +140,27 @@ export class WhatIf implements vscode.Disposable {
     if (entry === undefined) return;
     try {
       await reveal(entry); // the edit is of an open text
-      const { edit, noEditReason } = await this.daemon.request('ridgeline/changeEdit', {
+      const {
+        edit,
+        noEditReason,
+        arguments: args,
+      } = await this.daemon.request('ridgeline/changeEdit', {
         textDocument: { uri: entry.toString() },
         change,
       });
+      if (args !== null) return void writeArguments(entry, args, () => this.profile(entry));
       const title = this.answer?.changes.find((row) => String(row.change) === String(change))?.title;
       if (edit !== null && !(await this.preview.allows(edit, title ?? change.join(' + ')))) return;
-      await reveal(entry); // the diff may have covered it
       const isWritten = edit !== null && (await apply(edit));
       this.failure = edit === null ? noEditReason : isWritten ? null : 'The text changed meanwhile: apply it again.';
-      const document = this.documentOf(entry.toString());
+      const document = this.documentOf(edit?.documentChanges?.[0]?.textDocument.uri ?? entry.toString());
       if (isWritten && document !== undefined)
-        this.written = { change, uri: entry.toString(), version: document.version };
+        this.written = {
+          change,
+          entry: entry.toString(),
+          uri: document.uri.toString(),
+          version: document.version,
+        };
     } catch (error) {
       this.failure = error instanceof Error ? error.message : String(error);
     }

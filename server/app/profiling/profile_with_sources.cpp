@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "analysis/prediction/answers.h"
@@ -10,6 +12,8 @@
 #include "app/profiling/unsaved_text.h"
 #include "base/line_index.h"
 #include "source/entry_point.h"
+#include "source/hydra_config.h"
+#include "source/script_batch_size.h"
 #include "store/profile_store.h"
 
 namespace ridgeline::app {
@@ -19,10 +23,50 @@ namespace {
 std::optional<source::Span> batch_size_literal_of(const ProfileWithSources& made) {
   const auto entry = std::ranges::find(made.sources, made.profile.entry_path, &protocol::SourceText::path);
   const auto tree = entry == made.sources.end() ? std::nullopt : source::SourceTree::parse(entry->text);
-  const auto entry_point = tree.has_value() ? source::find_entry_point(*tree) : std::nullopt;
-  return entry_point.has_value() && entry_point->batch_size.can_be_edited()
-             ? std::optional(entry_point->batch_size.literal)
-             : std::nullopt;
+  if (!tree.has_value()) {
+    return std::nullopt;
+  }
+  if (const auto entry_point = source::find_entry_point(*tree)) {
+    return entry_point->batch_size.can_be_edited() ? std::optional(entry_point->batch_size.literal) : std::nullopt;
+  }
+  const auto script = source::find_script_batch_size(*tree);
+  const bool is_of_step = script.has_value() && script->size.can_be_edited() && made.profile.batch_size_known &&
+                          script->size.value == static_cast<std::uint64_t>(made.profile.batch_size);
+  return is_of_step ? std::optional(script->size.literal) : std::nullopt;
+}
+
+/// The number of that configuration, or of the file that it chooses for the first key.
+std::optional<NumberInFile> number_in(const source::ConfigSetting& setting, const std::filesystem::path& folder) {
+  const auto read = [](const std::filesystem::path& path, std::span<const std::string> keys) {
+    auto text = text_of(path.string());
+    const auto number = text ? source::yaml_number(*text, keys) : std::nullopt;
+    return number ? std::optional(NumberInFile{{path.string(), std::move(*text)}, *number}) : std::nullopt;
+  };
+  const std::filesystem::path file = folder / (setting.name + ".yaml");
+  if (auto found = read(file, setting.keys)) {
+    return found;
+  }
+  const auto text = setting.keys.size() > 1 ? text_of(file.string()) : std::nullopt;
+  const std::string choice = text ? source::hydra_choice(*text, setting.keys.front()) : "";
+  return choice.empty() ? std::nullopt
+                        : read(folder / setting.keys.front() / (choice + ".yaml"), std::span(setting.keys).subspan(1));
+}
+
+std::optional<NumberInFile> batch_size_elsewhere(const ProfileWithSources& made) {
+  const analysis::Profile& profile = made.profile;
+  if (made.batch_size_literal.has_value() || !profile.script.has_value() || !profile.batch_size_known) {
+    return std::nullopt;
+  }
+  const auto entry = std::ranges::find(made.sources, profile.entry_path, &protocol::SourceText::path);
+  const auto tree = entry == made.sources.end() ? std::nullopt : source::SourceTree::parse(entry->text);
+  const auto setting = tree ? source::hydra_batch_size(*tree) : std::nullopt;
+  if (!setting.has_value()) {
+    return std::nullopt;
+  }
+  const std::filesystem::path folder = std::filesystem::path(profile.entry_path).parent_path() / setting->folder;
+  auto found = number_in(*setting, folder.lexically_normal());
+  const bool is_of_step = found && found->number.value == static_cast<std::uint64_t>(profile.batch_size);
+  return is_of_step ? found : std::nullopt;
 }
 
 std::vector<std::string> library_lines(const analysis::Profile& profile) {
@@ -69,6 +113,7 @@ ProfileWithSources profile_with_sources(ProfiledEntry profiled) {
   made.profile = std::move(profile);
   made.outlook = std::move(profiled.run.outlook);
   made.batch_size_literal = batch_size_literal_of(made);
+  made.batch_size_elsewhere = batch_size_elsewhere(made);
   return made;
 }
 
@@ -88,6 +133,7 @@ std::optional<ProfileWithSources> load_profile(const ProfileRequest& request, co
   }
   made.kept = true;
   made.batch_size_literal = batch_size_literal_of(made);
+  made.batch_size_elsewhere = batch_size_elsewhere(made);
   made.library_lines = library_lines(made.profile);
   return made;
 }

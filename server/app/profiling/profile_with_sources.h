@@ -15,11 +15,18 @@
 #include "app/profiling/request.h"
 #include "base/result.h"
 #include "protocol/worker_messages.h"
+#include "source/batch_size.h"
 #include "source/span_text.h"
 
 namespace ridgeline::app {
 
 struct WhatIfBase;
+
+/// A number of a file beside the script, and the whole text when it was read.
+struct NumberInFile {
+  protocol::SourceText file;
+  source::BatchSize number;
+};
 
 struct ProfileWithSources {
   analysis::Profile profile;   ///< with its models fitted
@@ -30,8 +37,11 @@ struct ProfileWithSources {
   std::string warning;               ///< of the store; mostly empty
   analysis::Outlook outlook;         ///< of the profile
   bool kept = false;                 ///< in the store
-  /// The digits of the batch size in the entry file's text, as it ran; nothing: it is no number that can be edited.
+  /// The digits of the batch size in the entry file's text, as it ran; nothing: it is no number that can be edited, or
+  /// the step of a script took another number of samples.
   std::optional<source::Span> batch_size_literal{};
+  /// The same of a script whose number stands in a file of its own, as Hydra reads it.
+  std::optional<NumberInFile> batch_size_elsewhere{};
   /// The lines of the profile's library call, in its order, as they were when the profile was made or loaded.
   std::vector<std::string> library_lines{};
   /// The step, for predictions of changes. Null: the profile was loaded, or is of a script of several processes.

@@ -113,14 +113,18 @@ class Answers {
     if (!found_.sizes_obstacle.empty() || found_.loader_sizes.empty()) {
       return base::error(found_.sizes_obstacle.empty() ? "its data loaders are not known" : found_.sizes_obstacle);
     }
-    const auto unchanged = std::ranges::find(found_.captured, 0, &protocol::Captured::change);
-    const int own = unchanged == found_.captured.end() ? 0 : unchanged->batch_size;
+    const int own = own_size();
     auto sizes =
         own < 1 ? std::vector<protocol::LoaderSize>() : scaled_loader_sizes(found_.loader_sizes, own, batch_size);
     if (sizes.empty()) {
       return base::error(fmt::format("its data loaders' batches cannot add up to {} samples in a step", batch_size));
     }
     return sizes;
+  }
+  /// The samples of the script's own step; 0: not known.
+  int own_size() const {
+    const auto unchanged = std::ranges::find(found_.captured, 0, &protocol::Captured::change);
+    return unchanged == found_.captured.end() ? 0 : unchanged->batch_size;
   }
   bool are_complete() const {
     return open_.empty() && (experiment_.kind != Experiment::Kind::kCapture || knows_unchanged());
@@ -169,6 +173,34 @@ class Answers {
   ExperimentFindings found_;
 };
 
+/// script_number(), off the loop; null: there is none.
+base::Task<std::shared_ptr<ScriptNumber>> number_of(ScriptRunner& runner, std::vector<std::string> command, int size) {
+  auto found = std::make_shared<std::shared_ptr<ScriptNumber>>();
+  auto reading = runner.off_loop([found, command = std::move(command), size] {
+    if (auto number = script_number(command, size)) {
+      *found = std::make_shared<ScriptNumber>(std::move(*number));
+    }
+  });
+  co_await std::move(reading);
+  co_return *found;
+}
+
+/// Has the command run at another batch size; why it cannot, as a reason of changes, else empty. `options` outlive it.
+base::Task<std::string> give_size(ScriptRunner& runner, worker::JobOptions& options, const Answers& answers, int size) {
+  auto sizes = answers.loader_sizes(size);
+  if (sizes) {
+    options.spec.loader_sizes = std::move(*sizes);
+    co_return "";
+  }
+  auto reading = number_of(runner, options.command, answers.own_size());
+  const std::shared_ptr<ScriptNumber> number = co_await std::move(reading);
+  if (number == nullptr) {
+    co_return sizes.error().message();
+  }
+  set_batch_size(options, *number, size);
+  co_return "";
+}
+
 /// Why a run found nothing more.
 RunFailure why_nothing(worker::JobEnd& end) {
   if (const std::string obstacle = write_obstacle(end.guard); !obstacle.empty()) {
@@ -202,17 +234,16 @@ base::Task<ExperimentOutcome> run_script_experiment(ScriptRunner& runner, worker
   Answers answers(std::move(experiment));
   while (!answers.are_complete()) {
     const Part part = answers.next();
-    command.spec.experiment = part.experiment;
-    command.spec.loader_sizes.clear();
+    worker::JobOptions options = command;
+    options.spec.experiment = part.experiment;
     if (part.batch_size.has_value()) {
-      auto sizes = answers.loader_sizes(*part.batch_size);
-      if (!sizes) {
-        answers.refuse(part, sizes.error().message());
+      auto sizing = give_size(runner, options, answers, *part.batch_size);
+      if (const std::string obstacle = co_await std::move(sizing); !obstacle.empty()) {
+        answers.refuse(part, obstacle);
         continue;
       }
-      command.spec.loader_sizes = std::move(*sizes);
     }
-    auto running = runner.run(command);
+    auto running = runner.run(std::move(options));
     const auto ended = co_await std::move(running);
     if (!ended) {
       co_return RunFailure{ended.error(), ""};

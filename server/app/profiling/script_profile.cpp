@@ -43,7 +43,7 @@ base::Result<worker::JobOptions, RunFailure> plan_job(const ScriptRequest& reque
                                      : std::filesystem::absolute(named_root).lexically_normal().string(),
                   request.steps,
                   request.stop,
-                  request.place.time_budget_seconds,
+                  request.place.time_budget_seconds / (request.sizes.has_value() ? 2 : 1),  // the rest is for the sizes
                   request.place.code,
                   {},
                   {},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <set>
 #include <utility>
 #include <variant>
@@ -63,8 +64,8 @@ void add(RunOutput& output, RunOutput* measured, const worker::JobEnd& end, int 
     output.skipped.push_back(why_nothing(end, size));
   } else if (measured->result.batch_size != size) {
     output.skipped.push_back(skipped(FailureKind::kException, size,
-                                     fmt::format("The data loaders gave a step {} samples: their batch size could not "
-                                                 "be replaced, or the data set is smaller.",
+                                     fmt::format("A step took {} samples: the batch size could not be replaced, or the "
+                                                 "data set is smaller.",
                                                  measured->result.batch_size)));
   } else {
     std::ranges::move(measured->batches, std::back_inserter(output.batches));
@@ -112,24 +113,27 @@ std::vector<protocol::LoaderSize> scaled_loader_sizes(const std::vector<int>& lo
   return sizes;
 }
 
-base::Result<std::vector<SizeRun>> plan_sizes(const protocol::RunResult& first, const SizesRequest& request) {
+base::Result<std::vector<SizeRun>> plan_sizes(const protocol::RunResult& first, const SizesRequest& request,
+                                              const std::optional<ScriptNumber>& number) {
   if (!first.script.has_value()) {
     return base::error(std::string(kNoOther) + "the script ended too early.");
   }
   const protocol::ScriptRun& script = *first.script;
-  if (!script.sizes_obstacle.empty() || script.loader_sizes.empty()) {
+  const bool has_loaders = script.sizes_obstacle.empty() && !script.loader_sizes.empty();
+  if (!has_loaders && !number.has_value()) {
     return base::error(
         kNoOther + (script.sizes_obstacle.empty() ? "its data loaders are not known" : script.sizes_obstacle) + ".");
   }
   std::vector<SizeRun> runs;
   std::set<int> seen = {first.batch_size};
   for (const int size : request.sizes.empty() ? automatic(first.batch_size) : request.sizes) {
-    auto loader_sizes = scaled_loader_sizes(script.loader_sizes, first.batch_size, size);
-    if (loader_sizes.empty() && !request.sizes.empty()) {
+    auto loader_sizes = has_loaders ? scaled_loader_sizes(script.loader_sizes, first.batch_size, size)
+                                    : std::vector<protocol::LoaderSize>();
+    if (has_loaders && loader_sizes.empty() && !request.sizes.empty()) {
       return base::error(fmt::format("{}the data loaders' batches, of {} samples, cannot add up to {} in a step.",
                                      kNoOther, listed(script.loader_sizes), size));
     }
-    if (!loader_sizes.empty() && seen.insert(size).second) {
+    if ((!loader_sizes.empty() || !has_loaders) && size > 0 && seen.insert(size).second) {
       runs.push_back({size, std::move(loader_sizes)});
     }
   }
@@ -142,17 +146,26 @@ base::Task<void> sample_sizes(ScriptRunner& runner, worker::JobEnd& first, worke
   if (outputs.empty() || first.interrupted) {
     co_return;
   }
-  const auto runs = plan_sizes(outputs.front()->result, request);
+  const auto number = std::make_shared<std::optional<ScriptNumber>>();
+  auto reading = runner.off_loop([number, command = options.command, size = outputs.front()->result.batch_size] {
+    *number = script_number(command, size);
+  });
+  co_await std::move(reading);
+  const auto runs = plan_sizes(outputs.front()->result, request, *number);
   if (!runs) {
     warn(outputs, runs.error().message());
     co_return;
   }
   options.spec.stop = true;
+  options.spec.time_budget_seconds /= 2;
   options.guarded = !request.allow_writes;
   options.discards_output = true;
   options.spec.memory_limit_bytes = memory_for_user_code() / outputs.size();
   for (const SizeRun& run : *runs) {
     options.spec.loader_sizes = run.loader_sizes;
+    if (run.loader_sizes.empty()) {
+      set_batch_size(options, **number, run.batch_size);
+    }
     runner.announce(fmt::format("running the command again, with a batch size of {} ({} of {})", run.batch_size,
                                 &run - runs->data() + 1, runs->size()));
     auto running = runner.run(options);

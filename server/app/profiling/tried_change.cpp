@@ -60,9 +60,9 @@ ProfileOutcome make_trial(worker::Finished finished, const ProfileRequest& reque
   }
   analysis::Outlook outlook = analysis::outlook_of(*known);
   std::string warning = update_kept_profile(*known, outlook, target);
-  return ProfileWithSources{std::move(*known),  held.created_s,     held.sources, held.changed,
-                            std::move(warning), std::move(outlook), held.kept,    held.batch_size_literal,
-                            held.library_lines, held.what_if};
+  return ProfileWithSources{std::move(*known),         held.created_s,     held.sources, held.changed,
+                            std::move(warning),        std::move(outlook), held.kept,    held.batch_size_literal,
+                            held.batch_size_elsewhere, held.library_lines, held.what_if};
 }
 
 }  // namespace ridgeline::app

@@ -354,6 +354,7 @@ bool is_lasting(const operations::OperationTime& time) { return time.reason != k
 WhatIfBase what_if_base(const ProfileRun& run) {
   const recording::Recording& recording = run.recorded.run.recording;
   WhatIfBase base = what_if_base(run.profile, recording, run.recorded.scope);
+  base.is_script = run.profile.script.has_value();
   base.is_compiled = analysis::has_compiled_regions(recording);
   if (base.is_compiled) {
     base.answer.warnings.emplace_back(

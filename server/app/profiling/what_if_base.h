@@ -98,6 +98,7 @@ struct WhatIfBase {
   bool on_host = true;  ///< the step, and so its memory, which no allocator reserves in advance
   step::StepFacts facts{};
   bool peak_known = true;
+  bool is_script = false;                  ///< each experiment runs the script from its beginning
   bool is_compiled = false;                ///< in parts, by torch.compile: memory of a changed step is not predicted
   double noise = 0;                        ///< step::Baseline::noise, GraphBasis::noise
   std::vector<step::Graph> other_steps{};  ///< as recorded: step::GraphBasis::others

@@ -77,7 +77,7 @@ def test_a_script_is_profiled_as_it_is(editor: Editor) -> None:
     assert not summary["stale"], summary["staleReason"]
     assert [one["batchSize"] for one in summary["measured"]] == [16, 32], "it ran again for the size of the settings"
     assert outputs(editor).count("arguments") == 1, "the output of further runs is not shown"
-    assert summary["models"]["timeMs"] is not None and summary["batchSizeInCode"] is None
+    assert summary["models"]["timeMs"] is not None and summary["batchSizeInCode"] == 32
     costs = editor.ask("ridgeline/lineCosts", document | {"profileId": summary["profileId"]})["lines"]
     assert editor.line_of(path.as_uri(), "loss.backward()") in {line["line"] for line in costs}
     titles = [lens["command"]["title"] for lens in editor.ask("textDocument/codeLens", document)]

@@ -360,10 +360,13 @@ def test_devices_can_be_compared(profiled: Profiled) -> None:
 
 
 def test_report_can_be_opened(profiled: Profiled) -> None:
-    editor, document, _ = profiled
+    editor, document, profile = profiled
     uri = document["textDocument"]["uri"]
     result = editor.ask("workspace/executeCommand", {"command": "ridgeline.openReport", "arguments": [uri]})
     text = Path(result["uri"].removeprefix("file://")).read_text()
     assert "peak memory" in text
     assert "self.fc1(" in text
     assert "window/showDocument" in editor.asked
+    page = editor.ask("ridgeline/report", {"profileId": profile["profileId"]})["html"]
+    assert page.startswith("<!doctype html>") and "self.fc1(" in page
+    assert "error" in editor.call("ridgeline/report", {"profileId": "gone"})

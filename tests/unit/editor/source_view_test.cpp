@@ -67,10 +67,10 @@ protocol::TextDocumentContentChange change(std::uint32_t line, std::uint32_t fro
 TEST(SourceView, FollowsOneEdit) {
   lsp::Document open = document(kEntry);
   Viewed viewed(open);
-  EXPECT_EQ(batch_size_in_code(*viewed.ready().facts()->entry_point), 32);
+  EXPECT_EQ(batch_size_in_code(*viewed.ready().facts(), nullptr), 32);
   const std::vector changes = {change(4, 30, 32, "128")};
   viewed.view.changed(open.change(2, changes).edits);
-  EXPECT_EQ(batch_size_in_code(*viewed.ready().facts()->entry_point), 128);
+  EXPECT_EQ(batch_size_in_code(*viewed.ready().facts(), nullptr), 128);
 }
 
 TEST(SourceView, FollowsSeveralEditsAtOnce) {
@@ -81,7 +81,7 @@ TEST(SourceView, FollowsSeveralEditsAtOnce) {
   EXPECT_EQ(applied.error, std::nullopt);
   viewed.view.changed(applied.edits);
   expect_same_text(viewed, open);
-  EXPECT_EQ(batch_size_in_code(*viewed.ready().facts()->entry_point), 64);
+  EXPECT_EQ(batch_size_in_code(*viewed.ready().facts(), nullptr), 64);
 }
 
 TEST(SourceView, AlwaysHasTheDocumentsText) {
@@ -149,15 +149,15 @@ TEST(LineView, GoesBothWays) {
 TEST(BatchSizeEdit, TouchesOnlyTheLiteral) {
   lsp::Document open = document(kEntry);
   Viewed viewed(open);
-  const SourceView& view = viewed.ready();
-  const auto edit = batch_size_edit(open, *view.facts(), 96);
+  const Snapshot snapshot{open, viewed.ready().facts(), nullptr, {}};
+  const auto edit = batch_size_edit(snapshot, 96);
   ASSERT_TRUE(edit.has_value()) << edit.error().message();
   const protocol::TextDocumentEdit& change = edit->document_changes.at(0);
   EXPECT_EQ(change.version, 1);
   ASSERT_EQ(change.edits.size(), 1U);
   EXPECT_EQ(change.edits[0].range, (protocol::Range{{4, 30}, {4, 32}}));
   EXPECT_EQ(change.edits[0].new_text, "96");
-  const auto none = batch_size_edit(open, *view.facts(), 0);
+  const auto none = batch_size_edit(snapshot, 0);
   ASSERT_FALSE(none.has_value());
   EXPECT_NE(none.error().message(), "");
 }
@@ -166,7 +166,7 @@ TEST(BatchSizeEdit, SaysWhyThereIsNone) {
   for (const char* text :
        {"x = 3\n", "def input_provider(batch_size=SIZE):\n    pass\n", "def input_provider(x):\n  pass\n"}) {
     lsp::Document open = document(text);
-    const auto edit = batch_size_edit(open, *Viewed(open).ready().facts(), 8);
+    const auto edit = batch_size_edit(Snapshot{open, Viewed(open).ready().facts(), nullptr, {}}, 8);
     ASSERT_FALSE(edit.has_value()) << text;
     EXPECT_NE(edit.error().message(), "") << text;
   }

@@ -160,9 +160,10 @@ struct Settled {
 
   TrialDecision decide() {
     const auto tree = source::SourceTree::parse(text);
-    const auto entry_point = source::find_entry_point(*tree);
+    SourceFacts facts;
+    facts.entry_point = source::find_entry_point(*tree);
     TrialConditions conditions{settings, &entry, text};
-    conditions.entry_point = entry_point.has_value() ? &*entry_point : nullptr;
+    conditions.source = facts.entry_point.has_value() ? &facts : nullptr;
     conditions.is_busy = busy;
     conditions.available_bytes = available;
     const auto has_consent = [this] {

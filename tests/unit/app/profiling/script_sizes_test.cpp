@@ -73,7 +73,7 @@ void sample(FakeScript& script, worker::JobEnd& first, const SizesRequest& reque
 }
 
 TEST(PlanSizes, ScalesTheLoadersOfAStep) {
-  const auto runs = plan_sizes(script_with({8}, 32), {{16, 64}, false});  // four batches of eight
+  const auto runs = plan_sizes(script_with({8}, 32), {{16, 64}, false}, std::nullopt);  // four batches of eight
   ASSERT_TRUE(runs.has_value());
   ASSERT_EQ(sizes_of(runs), (std::vector<int>{16, 64}));
   EXPECT_EQ((*runs)[0].loader_sizes[0].given, 4);
@@ -82,18 +82,43 @@ TEST(PlanSizes, ScalesTheLoadersOfAStep) {
 }
 
 TEST(PlanSizes, LeavesOutTheScriptsOwnAndRepeatedSizes) {
-  EXPECT_THAT(sizes_of(plan_sizes(script_with({32}, 32), {{16, 32, 16}, false})), ElementsAre(16));
+  EXPECT_THAT(sizes_of(plan_sizes(script_with({32}, 32), {{16, 32, 16}, false}, std::nullopt)), ElementsAre(16));
 }
 
 TEST(PlanSizes, ChoosesThree) {
-  EXPECT_THAT(sizes_of(plan_sizes(script_with({32}, 32), {})), ElementsAre(16, 48, 64));
-  EXPECT_THAT(sizes_of(plan_sizes(script_with({1}, 1), {})), ElementsAre(2));
-  EXPECT_THAT(sizes_of(plan_sizes(script_with({1}, 4), {})), ElementsAre(8)) << "a batch of one has no half";
+  EXPECT_THAT(sizes_of(plan_sizes(script_with({32}, 32), {}, std::nullopt)), ElementsAre(16, 48, 64));
+  EXPECT_THAT(sizes_of(plan_sizes(script_with({1}, 1), {}, std::nullopt)), ElementsAre(2));
+  EXPECT_THAT(sizes_of(plan_sizes(script_with({1}, 4), {}, std::nullopt)), ElementsAre(8))
+      << "a batch of one has no half";
+}
+
+TEST(PlanSizes, ReplacesTheNumberOfAScriptWithoutLoaders) {
+  protocol::RunResult result = script_with({}, 12);
+  result.script->sizes_obstacle = "no DataLoader gives the step its data";
+  const auto runs = plan_sizes(result, {}, ScriptNumber{});
+  EXPECT_THAT(sizes_of(runs), ElementsAre(6, 18, 24));
+  EXPECT_TRUE((*runs)[0].loader_sizes.empty());
+}
+
+TEST(ScriptNumber, IsReplacedInAnArgumentOrInTheText) {
+  ScriptNumber number{"batch = 8\n", {}};
+  number.found.size.literal = {8, 9};
+  number.found.options = {"-b", "--batch"};
+  worker::JobOptions options;
+  options.command = {"python", "train.py", "--batch=8", "-b", "8", "--lr", "1"};
+  set_batch_size(options, number, 16);
+  EXPECT_THAT(options.command, ElementsAre("python", "train.py", "--batch=8", "-b", "16", "--lr", "1"));
+  EXPECT_EQ(options.script_text, "");
+  options.command = {"python", "train.py", "--batched"};
+  set_batch_size(options, number, 16);
+  EXPECT_EQ(options.script_text, "batch = 16\n");
+  EXPECT_EQ(with_option({"--batch=8"}, number.found.options, "4"), (std::vector<std::string>{"--batch=4"}));
+  EXPECT_EQ(with_option({"-b"}, number.found.options, "4"), std::nullopt);
 }
 
 TEST(PlanSizes, RefusesWhatCannotBe) {
   const auto why = [](const protocol::RunResult& result, const SizesRequest& request) {
-    return plan_sizes(result, request).error().message();
+    return plan_sizes(result, request, std::nullopt).error().message();
   };
   EXPECT_THAT(why(protocol::RunResult{}, {}), HasSubstr("ended too early"));
   protocol::RunResult result = script_with({}, 32);
@@ -133,7 +158,7 @@ TEST(SampleSizes, SkipsWhatDidNotWork) {
   sample(script, first, {{64, 128, 256}, false});
   ASSERT_EQ(output_of(first).skipped.size(), 2U) << "an interrupt ends it";
   EXPECT_EQ(output_of(first).skipped[0].batch_size, 64);
-  EXPECT_THAT(output_of(first).skipped[0].message, HasSubstr("gave a step 32 samples"));
+  EXPECT_THAT(output_of(first).skipped[0].message, HasSubstr("A step took 32 samples"));
   EXPECT_EQ(output_of(first).skipped[1].kind, protocol::FailureKind::kOutOfMemory);
   EXPECT_EQ(output_of(first).batches.size(), 1U);
 }
