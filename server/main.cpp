@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/agent_command.h"
 #include "cli/check_command.h"
 #include "cli/compare_command.h"
 #include "cli/devices_command.h"
@@ -65,7 +66,8 @@ int main(int argc, char** argv) {
     add_remote_command(app, exit_code);
     add_init_command(app, exit_code);
     add_doctor_command(app, exit_code);
-    group("Editors and tools", {"serve", "remote", "init", "doctor"});
+    add_agent_command(app, exit_code);
+    group("Editors and tools", {"serve", "remote", "init", "doctor", "agent"});
     add_relay_command(app, exit_code);
     add_guard_command(app, exit_code, after_dashes);
     take_one_value_each(app);

@@ -4,10 +4,11 @@
 
 makes in FOLDER, in place of what an earlier call made there:
 
-    ridgeline-VERSION-py3-none-manylinux_2_NN_MACHINE.whl   for pip, pipx and uv; 2.NN is the glibc that PROGRAM needs
+    ridgeline-VERSION-py3-none-manylinux_2_28_MACHINE.whl   for pip, pipx and uv
     ridgeline-VERSION-linux-MACHINE.tar.gz                  the program and the editors' plugins, for everything else
 
-Both have the licences of the libraries that are linked into the program. The environment variable SOURCE_DATE_EPOCH,
+Both have the licences of the libraries that are linked into the program, and the agents in FOLDER/agents, where
+agents.py made some. The environment variable SOURCE_DATE_EPOCH,
 which has to be set, is the time of all files.
 """
 
@@ -16,7 +17,6 @@ from __future__ import annotations
 import gzip
 import os
 import platform
-import re
 import shutil
 import subprocess
 import sys
@@ -28,20 +28,16 @@ from licenses import OF_THE_PROGRAM, licenses
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
 MACHINE = platform.machine()
+PLATFORM = (
+    f"manylinux_2_28_{MACHINE}"  # as torch's own packages: the program runs anywhere, the agents where torch does
+)
 
 
 def version_of(program: Path) -> str:
     return subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.strip()
 
 
-def glibc_minor(program: Path) -> int:
-    """The minor version of the oldest glibc 2 that has all the symbols that the program needs."""
-    command = ["readelf", "--wide", "--version-info", program]
-    versions = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return max(int(minor) for minor in re.findall(r"\bGLIBC_2\.(\d+)", versions))
-
-
-def lay_out(folder: Path, program: Path) -> None:
+def lay_out(folder: Path, program: Path, agents: Path) -> None:
     """What both packages have."""
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "bin").mkdir(parents=True)
@@ -50,16 +46,18 @@ def lay_out(folder: Path, program: Path) -> None:
     for file in (ROOT / "LICENSE", HERE / "README.md"):
         shutil.copyfile(file, folder / file.name)
     (folder / "THIRD_PARTY_LICENSES").write_text(licenses(OF_THE_PROGRAM))
+    if agents.exists():
+        shutil.copytree(agents, folder / "lib" / "ridgeline" / "agents")
 
 
 def make_wheel(program: Path, folder: Path) -> None:
     source = folder / "packages" / "wheel"
-    lay_out(source, program)
+    lay_out(source, program, folder / "agents")
     for name in ("pyproject.toml", "wheel_tag.py"):
         shutil.copyfile(HERE / name, source / name)
     environment = {
         "RIDGELINE_VERSION": version_of(program),
-        "RIDGELINE_PLATFORM": f"manylinux_2_{glibc_minor(program)}_{MACHINE}",
+        "RIDGELINE_PLATFORM": PLATFORM,
     }
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder]
     subprocess.run(command, cwd=source, env={**os.environ, **environment}, check=True)
@@ -68,7 +66,7 @@ def make_wheel(program: Path, folder: Path) -> None:
 def make_archive(program: Path, folder: Path) -> None:
     name = f"ridgeline-{version_of(program)}-linux-{MACHINE}"
     source = folder / "packages" / "archive"
-    lay_out(source, program)
+    lay_out(source, program, folder / "agents")
     for editor in ("emacs", "helix", "neovim"):
         generated = shutil.ignore_patterns("tags")  # of Neovim's help
         shutil.copytree(ROOT / "editors" / editor, source / "editors" / editor, ignore=generated)

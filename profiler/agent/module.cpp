@@ -21,7 +21,7 @@
 #include "writer.h"
 
 #ifndef RIDGELINE_TORCH_VERSION
-#error "RIDGELINE_TORCH_VERSION must name the torch that this agent is built for"
+#error "RIDGELINE_TORCH_VERSION must name the torch that this agent is built for: 2.13, or a whole version"
 #endif
 
 namespace ridgeline::agent {
@@ -434,6 +434,13 @@ PyModuleDef kModule = {PyModuleDef_HEAD_INIT,
                        nullptr,
                        nullptr};
 
+/// Whether a version of torch is the one that this was built for; of a release, any of its minor version.
+bool is_built_for(std::string_view version) {
+  constexpr std::string_view kBuiltFor = RIDGELINE_TORCH_VERSION;
+  const bool is_minor = kBuiltFor.find('.') == kBuiltFor.rfind('.');
+  return version == kBuiltFor || (is_minor && version.substr(0, kBuiltFor.size() + 1) == std::string(kBuiltFor) + ".");
+}
+
 /// Refuses a torch or a Python other than the one this was built for. True when it is the one.
 bool matches_process() {
   std::string version;
@@ -449,7 +456,7 @@ bool matches_process() {
   if (PyErr_Occurred() != nullptr) {
     return false;
   }
-  if (version != RIDGELINE_TORCH_VERSION) {
+  if (!is_built_for(version)) {
     PyErr_Format(PyExc_ImportError, "this Ridgeline agent is built for torch %s, and torch here is %s",
                  RIDGELINE_TORCH_VERSION, version.c_str());
     return false;

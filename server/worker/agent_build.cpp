@@ -15,7 +15,9 @@
 #include <sstream>
 
 #include "base/content_hash.h"
+#include "base/executable.h"
 #include "base/file.h"
+#include "base/path.h"
 #include "worker/cache.h"
 #include "worker/interpreter.h"
 #include "worker/machine.h"
@@ -139,8 +141,10 @@ std::vector<std::string> compile_command(const std::string& compiler, const prot
                                       "-fPIC",
                                       "-fvisibility=hidden",
                                       std::string("-D_GLIBCXX_USE_CXX11_ABI=") + (environment.cxx11_abi ? "1" : "0"),
-                                      "-DRIDGELINE_TORCH_VERSION=\"" + environment.torch + "\"",
-                                      "-I" + sources};
+                                      "-DRIDGELINE_TORCH_VERSION=\"" + built_for(environment.torch) + "\"",
+                                      "-I" + sources,
+                                      "-include",
+                                      sources + "/profiler/agent/old_glibc.h"};
   for (const std::string& folder : environment.include_dirs) {
     command.insert(command.end(), {"-isystem", folder});
   }
@@ -150,15 +154,70 @@ std::vector<std::string> compile_command(const std::string& compiler, const prot
 
 }  // namespace
 
-std::string agent_path(const std::string& cache, const protocol::WorkerEnvironment& environment) {
-  std::string name = "torch-" + environment.torch + "-" + environment.python_tag + "-abi" +
-                     (environment.cxx11_abi ? "1" : "0") + "-" + sources_hash();
+namespace {
+
+std::string folder_name(const protocol::WorkerEnvironment& environment) {
+  std::string name = "torch-" + built_for(environment.torch) + "-" + environment.python_tag + "-abi" +
+                     (environment.cxx11_abi ? "1" : "0") + "-" + agent_sources_hash();
   if (const std::string flags = extra_flags(); !flags.empty()) {
     base::ContentHash hash;
     hash.add(flags);
     name += "-flags-" + hash.text();
   }
-  return (fs::path(cache) / "agents" / file_name_of(name) / kAgentFile).string();
+  return file_name_of(name);
+}
+
+/// Folders of agents that nothing is built in.
+std::vector<fs::path> bundles() {
+  std::vector<fs::path> folders;
+  const char* named = std::getenv("RIDGELINE_AGENTS");  // NOLINT(concurrency-mt-unsafe): never written
+  if (named != nullptr && *named != '\0') {
+    folders.emplace_back(named);
+  }
+  folders.push_back(fs::path(base::executable_path()).parent_path().parent_path() / "lib" / "ridgeline" / "agents");
+  return folders;
+}
+
+fs::path built_agents(const std::string& cache) { return fs::path(cache) / "agents"; }
+
+}  // namespace
+
+std::string agent_path(const std::string& cache, const protocol::WorkerEnvironment& environment) {
+  const std::string name = folder_name(environment);
+  const fs::path built = built_agents(cache) / name;
+  if (!is_whole(built)) {
+    for (const fs::path& bundle : bundles()) {
+      if (is_whole(bundle / name)) {
+        return (bundle / name / kAgentFile).string();
+      }
+    }
+  }
+  return (built / kAgentFile).string();
+}
+
+std::vector<KnownAgent> known_agents(const std::string& cache) {
+  std::vector<KnownAgent> agents;
+  std::vector<fs::path> folders = bundles();
+  folders.insert(folders.begin(), built_agents(cache));
+  for (const fs::path& folder : folders) {
+    std::error_code problem;
+    for (const fs::directory_entry& one : fs::directory_iterator(folder, problem)) {
+      std::string name = one.path().filename().string();
+      const std::size_t hash = name.find("-", name.find("-abi") + 1);
+      if (!name.starts_with("torch-") || hash == std::string::npos || !is_whole(one.path())) {
+        continue;
+      }
+      const bool is_of_version = name.substr(hash + 1).starts_with(agent_sources_hash());
+      agents.push_back(
+          {(one.path() / kAgentFile).string(), name.substr(0, hash), &folder != folders.data(), is_of_version});
+    }
+  }
+  std::ranges::sort(agents, {}, &KnownAgent::path);
+  return agents;
+}
+
+bool is_bundled(const std::string& cache, const std::string& agent) {
+  return !base::is_below(agent, built_agents(cache).string());
 }
 
 bool has_agent(const std::string& cache, const protocol::WorkerEnvironment& environment) {
@@ -200,7 +259,7 @@ bool AgentBuilder::prepare(const protocol::WorkerEnvironment& environment, const
   const std::string untested = untested_torch(environment);
   build_failed_text_ = "The agent could not be built for torch " + environment.torch + "." +
                        (untested.empty() ? "" : " " + untested + " Install one of these, or a newer Ridgeline.");
-  target_ = agent_path(cache, environment);
+  target_ = (built_agents(cache) / folder_name(environment) / kAgentFile).string();
   temporary_ = fs::path(target_).parent_path().string() + "." + base::unique_suffix() + ".build";
   std::error_code problem;
   fs::create_directories(temporary_, problem);

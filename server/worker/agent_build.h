@@ -15,8 +15,24 @@
 
 namespace ridgeline::worker {
 
-/// Where the agent for an environment, built with the flags of RIDGELINE_AGENT_FLAGS, lies or would lie.
+/// Where the agent for an environment lies: in the cache; else in the folder that RIDGELINE_AGENTS names, or beside the
+/// program, in ../lib/ridgeline/agents; else where it would be built in the cache. With flags of RIDGELINE_AGENT_FLAGS
+/// it is one of the cache's.
 std::string agent_path(const std::string& cache, const protocol::WorkerEnvironment& environment);
+
+/// An agent that is there.
+struct KnownAgent {
+  std::string path;
+  std::string built_for;  ///< "torch-2.13-cpython-311-x86_64-linux-gnu-abi1"
+  bool is_bundled = false;
+  bool is_of_version = false;  ///< of this version of Ridgeline: others are not used
+};
+
+/// Those of the cache and the bundled ones, by path.
+std::vector<KnownAgent> known_agents(const std::string& cache);
+
+/// Whether an agent came with the program, and is not this one's to replace.
+bool is_bundled(const std::string& cache, const std::string& agent);
 
 /// Whether that agent is there and is what the compiler made: it has the size and the hash that were written beside it.
 /// A damaged one, which would end the process that loads it, counts as none.

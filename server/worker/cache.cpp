@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -34,8 +35,15 @@ std::string home_folder() {
   if (!home.empty()) {
     return home;
   }
-  const passwd* user = ::getpwuid(::getuid());  // NOLINT(concurrency-mt-unsafe): as above
-  return user == nullptr ? "" : user->pw_dir;
+  // Not getpwuid(), which loads libraries of the system's C library: this program has its own.
+  const std::unique_ptr<FILE, int (*)(FILE*)> users(::fopen("/etc/passwd", "re"), &::fclose);
+  for (const passwd* user = nullptr;
+       users && (user = ::fgetpwent(users.get())) != nullptr;) {  // NOLINT(concurrency-mt-unsafe)
+    if (user->pw_uid == ::getuid()) {
+      return user->pw_dir;
+    }
+  }
+  return "";
 }
 
 bool has_content(const fs::path& path, std::string_view content) {
@@ -88,16 +96,27 @@ base::Result<std::string> cache_folder() {
   return folder;
 }
 
-std::string sources_hash() {
+namespace {
+
+/// Of those whose paths do not begin so.
+std::string hash_of_sources(std::string_view left_out) {
   base::ContentHash hash;
   for (const base::EmbeddedFile& file : embedded_files()) {
-    hash.add(file.path);
-    hash.end_part();
-    hash.add(file.content);
-    hash.end_part();
+    if (left_out.empty() || !std::string_view(file.path).starts_with(left_out)) {
+      hash.add(file.path);
+      hash.end_part();
+      hash.add(file.content);
+      hash.end_part();
+    }
   }
   return hash.text();
 }
+
+}  // namespace
+
+std::string sources_hash() { return hash_of_sources(""); }
+
+std::string agent_sources_hash() { return hash_of_sources("profiler/runner/"); }
 
 base::Result<std::string> unpack_sources(const std::string& cache) {
   const fs::path root = fs::path(cache) / "sources" / sources_hash();

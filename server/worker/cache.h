@@ -24,7 +24,10 @@ base::Result<std::string> unpack_sources(const std::string& cache);
 /// The path of a Python file of the runner, such as "measure/network.py", among these sources.
 base::Result<std::string> runner_file(const std::string& cache, const std::string& name);
 
-/// A short hash of the embedded sources: part of an agent's identity.
+/// A short hash of the embedded sources: part of the identity of what they measured.
 std::string sources_hash();
+
+/// The same of those that an agent is compiled from: part of its identity.
+std::string agent_sources_hash();
 
 }  // namespace ridgeline::worker

@@ -235,9 +235,16 @@ void ForkServer::on_unusable(const protocol::Unusable& unusable) {
 }
 
 void ForkServer::on_agent_refused(const protocol::AgentRefused& refused) {
+  const std::string agent = agent_path(options_.cache, *environment_);
+  if (is_bundled(options_.cache, agent)) {
+    end(FailureKind::kAgentRefused, "start",
+        "The agent " + agent +
+            " could not be loaded. `ridgeline agent build` builds another. Error: " + refused.message);
+    return;
+  }
   // A broken agent must not stay in the cache.
   std::error_code problem;
-  std::filesystem::remove(agent_path(options_.cache, *environment_), problem);
+  std::filesystem::remove(agent, problem);
   end(FailureKind::kAgentRefused, "start",
       "The agent could not be loaded. It will be rebuilt next time. Error: " + refused.message);
 }

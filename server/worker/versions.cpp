@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <regex>
 #include <utility>
 
 namespace ridgeline::worker {
@@ -50,6 +51,12 @@ protocol::Failure unsupported(protocol::FailureKind kind, const std::string& mes
 }
 
 }  // namespace
+
+std::string built_for(const std::string& torch) {
+  static const std::regex release(R"((\d+\.\d+)\.\d+(\+(cpu|cu\d+|rocm[0-9.]+|xpu))?)");
+  std::smatch match;
+  return std::regex_match(torch, match, release) ? match[1].str() : torch;
+}
 
 std::optional<protocol::Failure> unsupported(const protocol::WorkerEnvironment& environment) {
   const std::string python = environment.implementation + " " + environment.python;

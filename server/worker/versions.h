@@ -16,6 +16,10 @@ std::optional<protocol::Failure> unsupported(const protocol::WorkerEnvironment& 
 /// others.
 std::string untested_torch(const protocol::WorkerEnvironment& environment);
 
+/// The torch that one agent is built for: "2.13" for all releases of that minor version, whatever device they are built
+/// for; the whole version for every other build.
+std::string built_for(const std::string& torch);
+
 /// The C++ standard that the headers of this torch are written in, as compilers name it.
 std::string cpp_standard(const protocol::WorkerEnvironment& environment);
 

@@ -7,7 +7,11 @@ local batch_sizes = vim.json.decode(vim.env.RIDGELINE_BATCH_SIZES or "[16, 256]"
 setup = {
   cmd = vim.env.RIDGELINE_COMMAND and vim.json.decode(vim.env.RIDGELINE_COMMAND)
     or { vim.env.RIDGELINE_BINARY, "serve" },
-  settings = { python = vim.env.RIDGELINE_PYTHON, timeBudget = tonumber(vim.env.RIDGELINE_TIME_BUDGET) or 0.2, batchSizes = batch_sizes },
+  settings = {
+    python = vim.env.RIDGELINE_PYTHON,
+    timeBudget = tonumber(vim.env.RIDGELINE_TIME_BUDGET) or 0.2,
+    batchSizes = batch_sizes,
+  },
 }
 if #vim.api.nvim_list_uis() == 0 and not vim.env.TMUX then
   asked, messages, consent = {}, {}, "Profile"

@@ -131,4 +131,5 @@ if __name__ == "__main__":
     conftest.PYTHON = os.environ.get("WALK_PYTHON", conftest.PYTHON)
     PICTURES.mkdir(parents=True, exist_ok=True)
     names = sys.argv[1:] or sorted(path.name for path in PROJECTS.iterdir())
-    print(json.dumps([walked(name) for name in names], indent=1))
+    for name in names:
+        print(json.dumps(walked(name)), flush=True)

@@ -428,6 +428,9 @@ test('a training script is profiled as it is, with the arguments of launch.json'
   await window.openView();
   await window.view.getByText('batch size 32').first().waitFor();
   await window.view.getByText('Only batch size 32 was measured: nothing is predicted for others.').waitFor();
+  await window.lens('samples/s').click();
+  await window.page.locator('.tab.active', { hasText: 'Report of train.py' }).waitFor();
+  await window.reportPage.getByRole('heading', { name: 'train.py' }).waitFor();
 
   // A script that waits is cancelled; the figures before stay.
   launch(['--sleep']);
@@ -437,4 +440,46 @@ test('a training script is profiled as it is, with the arguments of launch.json'
   await window.status.click();
   await window.status.getByText('Profiling').waitFor({ state: 'detached' });
   await window.lens('Profile this script').waitFor();
+});
+
+const scriptWithOption = `import argparse
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--batch-size", type=int, default=8)
+model = nn.Linear(64, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(torch.randn(640, 64)), batch_size=parser.parse_args().batch_size)
+while True:
+    for (x,) in loader:
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+`;
+
+long('a batch size that an argument of launch.json decides is written there', async (t) => {
+  const window = await ownWindow(t, { file: null });
+  mkdirSync(path.join(window.folder, '.vscode'), { recursive: true });
+  const program = '${workspaceFolder}/train.py';
+  const configuration = { name: 'train', type: 'debugpy', request: 'launch', program, args: ['--batch-size', '32'] };
+  window.write('.vscode/launch.json', JSON.stringify({ configurations: [configuration] }));
+  window.write('train.py', scriptWithOption);
+  await window.openFile('train.py');
+  await window.lens('Profile this script').click();
+  await window.openView();
+  const size = window.view.locator('.recommended button.size').first();
+  await size.waitFor();
+  const chosen = await size.innerText();
+  await size.click();
+  await window.notification('The configuration train of launch.json has it now').waitFor();
+  await until(async () =>
+    assert.deepEqual(JSON.parse(window.read('.vscode/launch.json')).configurations[0].args, ['--batch-size', chosen]),
+  );
+  assert.equal(window.read('train.py'), scriptWithOption);
+  await window.notification('of launch.json has it now').getByRole('button', { name: 'Undo' }).click();
+  await until(async () =>
+    assert.deepEqual(JSON.parse(window.read('.vscode/launch.json')).configurations[0].args, ['--batch-size', '32']),
+  );
 });

@@ -1,5 +1,5 @@
 /**
- * walk.mjs [PROJECT...]: the walk of a new user in VS Code, for the projects of tests/editors/walk, as JSON: from the
+ * walk.mjs [PROJECT...]: the walk of a new user in VS Code, for the projects of tests/editors/walk, as a line of JSON each: from the
  * script to a change that pays, tried, applied to it and measured. It counts clicks and the seconds that one waits, and
  * keeps a picture of each step in build/pictures. `./dev bench walk` makes a table of it.
  */
@@ -168,9 +168,7 @@ const vscode = await VSCode.start(builtVsix(), {
   'ridgeline.timeBudget': 10, // as a user has it
 });
 try {
-  const done = [];
-  for (const name of names) done.push(await walked(vscode, name));
-  console.log(JSON.stringify(done, null, 1));
+  for (const name of names) console.log(JSON.stringify(await walked(vscode, name)));
 } finally {
   await vscode.stop();
 }

@@ -340,6 +340,15 @@ export class Window extends ViewDriver {
     return this.page.frameLocator('iframe.webview.ready[src*="extensionId=ridgeline."]').frameLocator('#active-frame');
   }
 
+  /** The document of the report's tab. */
+  get reportPage() {
+    return this.page
+      .locator('iframe.webview.ready:not([src*="purpose=webviewView"])')
+      .contentFrame()
+      .locator('#active-frame')
+      .contentFrame();
+  }
+
   async openView() {
     await this.command('Ridgeline: Open View');
     await this.view.locator('main').waitFor();

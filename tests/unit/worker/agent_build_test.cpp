@@ -299,6 +299,28 @@ TEST_F(AgentBuild, ReplacesAFolderWithoutAnAgent) {
   EXPECT_TRUE(agent_exists());
 }
 
+TEST_F(AgentBuild, OneOfTheFolderThatIsNamedIsUsedWhereNoneWasBuilt) {
+  compiler("echo \"$*\" > \"$output\"\n");
+  start();
+  finish();
+  const std::string built = agent_path(cache_.path().string(), environment());
+  const fs::path bundle = folder_ / "bundle";
+  const fs::path other_cache = folder_ / "other";
+  fs::create_directories(bundle);
+  fs::copy(fs::path(built).parent_path(), bundle / fs::path(built).parent_path().filename(),
+           fs::copy_options::recursive);
+  const Variable named("RIDGELINE_AGENTS", bundle.string());
+  const std::string bundled = agent_path(other_cache.string(), environment());
+  EXPECT_EQ(fs::path(bundled).parent_path().parent_path(), bundle);
+  EXPECT_TRUE(has_agent(other_cache.string(), environment()));
+  EXPECT_TRUE(is_bundled(other_cache.string(), bundled));
+  EXPECT_EQ(agent_path(cache_.path().string(), environment()), built) << "what was built here goes first";
+  EXPECT_FALSE(is_bundled(cache_.path().string(), built));
+  EXPECT_EQ(known_agents(cache_.path().string()).size(), 2U);
+  std::ofstream(bundled) << "damaged";
+  EXPECT_FALSE(has_agent(other_cache.string(), environment()));
+}
+
 TEST(AgentPath, DiffersByWhatAnAgentIsBuiltFor) {
   const protocol::WorkerEnvironment base = environment();
   protocol::WorkerEnvironment other = base;
@@ -311,6 +333,15 @@ TEST(AgentPath, DiffersByWhatAnAgentIsBuiltFor) {
   other.python_tag = "cpython-312";
   EXPECT_NE(agent_path("/cache", base), agent_path("/cache", other));
   EXPECT_EQ(agent_path("/cache", base), agent_path("/cache", environment()));
+}
+
+TEST(AgentPath, IsOneForTheReleasesOfAMinorVersion) {
+  for (const char* torch : {"2.13.0", "2.13.1", "2.13.0+cpu", "2.13.0+cu126", "2.13.2+rocm6.4.1", "2.13.0+xpu"}) {
+    EXPECT_EQ(built_for(torch), "2.13") << torch;
+  }
+  for (const char* torch : {"2.13.0a0+145a3a7", "2.13.0.dev20260101+cpu", "2.13.0+gitabc", "2.13", ""}) {
+    EXPECT_EQ(built_for(torch), torch) << "built from other sources";
+  }
 }
 
 }  // namespace
