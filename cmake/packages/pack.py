@@ -55,6 +55,11 @@ def make_wheel(program: Path, folder: Path) -> None:
     lay_out(source, program, folder / "agents")
     for name in ("pyproject.toml", "wheel_tag.py"):
         shutil.copyfile(HERE / name, source / name)
+    agents = sorted(path.relative_to(source) for path in (source / "lib").rglob("*") if path.is_file())
+    if agents:  # where the program looks for them: in ../lib/ridgeline/agents
+        with (source / "pyproject.toml").open("a") as project:
+            project.write("\n[tool.hatch.build.targets.wheel.shared-data]\n")
+            project.writelines(f'"{agent}" = "{agent}"\n' for agent in agents)
     environment = {
         "RIDGELINE_VERSION": version_of(program),
         "RIDGELINE_PLATFORM": PLATFORM,

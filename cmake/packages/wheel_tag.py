@@ -12,5 +12,3 @@ class WheelTag(BuildHookInterface):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{os.environ['RIDGELINE_PLATFORM']}"
-        if os.path.isdir("lib"):  # agents: the program looks for them in ../lib/ridgeline/agents
-            build_data["shared_data"]["lib"] = "lib"

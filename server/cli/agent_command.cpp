@@ -183,6 +183,10 @@ void add_agent_command(CLI::App& app, int& exit_code) {
       "agent", "The agents that record inside your interpreter: list them, build one, copy them to other machines.");
   command->require_subcommand(1);
   CLI::App* listed = command->add_subcommand("list", "List the agents that there are.");
+  listed->footer(
+      "Examples:\n"
+      "  ridgeline agent list\n"
+      "  ridgeline agent list | grep torch-2.13");
   listed->callback([&exit_code] { exit_code = list(); });
   CLI::App* built = command->add_subcommand("build", "Build the agent for an interpreter, with a C++ compiler.");
   built->add_option("--python", options->request->python,
@@ -190,14 +194,21 @@ void add_agent_command(CLI::App& app, int& exit_code) {
   built->add_option("--description", options->description,
                     "JSON file with torch, cxx11Abi, pythonTag, includeDirs and libraryDirs of an interpreter that "
                     "does not run here");
+  built->footer(
+      "Examples:\n"
+      "  ridgeline agent build --python ~/venv/bin/python\n"
+      "  ridgeline agent build --description arm64-python-3.12.json");
   built->callback([options, &exit_code] { exit_code = build(*options); });
   CLI::App* exported = command->add_subcommand("export", "Copy the agents that were built here into a folder.");
   exported->add_option("FOLDER", options->folder, "Folder, which RIDGELINE_AGENTS can name on other machines")
       ->required();
+  exported->footer(
+      "Examples:\n"
+      "  ridgeline agent export agents\n"
+      "  ridgeline agent export /shared/ridgeline-agents");
   exported->callback([options, &exit_code] { exit_code = export_to(options->folder); });
   command->footer(
       "Examples:\n"
-      "  ridgeline agent list\n"
       "  ridgeline agent build --python ~/venv/bin/python\n"
       "  ridgeline agent export /shared/ridgeline-agents");
 }

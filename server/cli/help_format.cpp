@@ -22,6 +22,7 @@ constexpr std::array kTexts = {
     Names{"cluster", "FILE"},
     Names{"code", "PACKAGES"},
     Names{"column", "NAME=COLUMN"},
+    Names{"description", "FILE"},
     Names{"device", "DEVICE"},
     Names{"dtype", "TYPE"},
     Names{"emit", "FILE"},

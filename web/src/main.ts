@@ -9,6 +9,7 @@ import { device } from './device';
 import { icicle } from './icicle';
 import { lineTable, moduleTable } from './costs';
 import { memoryOverTime } from './memory';
+import { linkLines } from './editor';
 import { heading, keyFigures, warnings } from './summary';
 
 const data = readData();
@@ -28,3 +29,4 @@ const sections = [
   closure,
 ];
 for (const section of sections) main.append(...[section(data)].filter((element) => element !== null));
+linkLines();

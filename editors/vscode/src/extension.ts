@@ -29,7 +29,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const markers = new Markers(own, profiles);
   const batchSize = new BatchSize(own, profiles, (entry) => profiling.profile(entry));
   const reports = new Reports(own, () => profiles.entries);
-  const reportPage = new ReportPage(own);
+  const reportPage = new ReportPage(own, (path, line) => reports.open(path, line));
   const whatIf = new WhatIf(own, profiles, (entry) => profiling.profile(entry));
   const jobs = new Jobs(own);
   const view = new View(context.extensionUri, own, profiles, batchSize, whatIf, jobs, reports);

@@ -6,7 +6,11 @@ import { showError, showInformation } from './notify';
 export class ReportPage implements vscode.Disposable {
   private readonly panels = new Map<string, vscode.WebviewPanel>();
 
-  constructor(private readonly daemon: Daemon) {}
+  /** `open`: goes to a line that the report names. */
+  constructor(
+    private readonly daemon: Daemon,
+    private readonly open: (path: string, line: number) => Promise<void>,
+  ) {}
 
   /** One tab for each entry; shown again, it has the present profile. */
   async show(entry: vscode.Uri | undefined): Promise<void> {
@@ -36,6 +40,9 @@ export class ReportPage implements vscode.Disposable {
       localResourceRoots: [],
     });
     this.panels.set(uri, panel);
+    panel.webview.onDidReceiveMessage(({ path, line }: { path: unknown; line: unknown }) => {
+      if (typeof path === 'string' && typeof line === 'number') void this.open(path, line);
+    });
     panel.onDidDispose(() => this.panels.delete(uri));
     return panel;
   }
