@@ -113,8 +113,8 @@ function resolve(text: string, script: vscode.Uri, folder: vscode.Uri | undefine
  */
 export async function writeArguments(script: vscode.Uri, args: string[], profile: () => unknown): Promise<void> {
   const name = usedConfigurations.get(script.toString());
-  const key = name === undefined ? 'ridgeline.run.arguments' : 'launch.configurations';
-  const settings = vscode.workspace.getConfiguration(undefined, script);
+  const [section, key] = name === undefined ? ['ridgeline.run', 'arguments'] : ['launch', 'configurations'];
+  const settings = vscode.workspace.getConfiguration(section, script);
   const { workspaceFolderValue, workspaceValue } = settings.inspect(key) ?? {};
   const target =
     workspaceFolderValue === undefined
@@ -125,14 +125,22 @@ export async function writeArguments(script: vscode.Uri, args: string[], profile
     const words = argumentList(before).map((word, i) => (resolve(word, script, folder) === args[i] ? word : args[i]));
     return Array.isArray(before) ? words : words.join(' ');
   };
-  const before = settings.get<unknown[]>(key, []);
   const after =
     name === undefined
       ? args
-      : (before as Configuration[]).map((one) => (one.name === name ? { ...one, args: changed(one.args) } : one));
-  await settings.update(key, after, target);
-  const where = name === undefined ? `The setting ${key}` : `The configuration ${sanitizeText(name)} of launch.json`;
-  const choice = await showInformation(`${where} has it now: ${sanitizeText(args.join(' '))}`, 'Profile', 'Undo');
-  if (choice === 'Undo') await settings.update(key, workspaceFolderValue ?? workspaceValue, target);
-  if (choice === 'Profile') await profile();
+      : settings
+          .get<Configuration[]>(key, [])
+          .map((one) => (one.name === name ? { ...one, args: changed(one.args) } : one));
+  const where =
+    name === undefined
+      ? 'The setting ridgeline.run.arguments'
+      : `The configuration ${sanitizeText(name)} of launch.json`;
+  try {
+    await settings.update(key, after, target);
+    const choice = await showInformation(`${where} has it now: ${sanitizeText(args.join(' '))}`, 'Profile', 'Undo');
+    if (choice === 'Undo') await settings.update(key, workspaceFolderValue ?? workspaceValue, target);
+    if (choice === 'Profile') await profile();
+  } catch (error) {
+    void showError(`${where} was not changed: ${error instanceof Error ? error.message : String(error)}`);
+  }
 }

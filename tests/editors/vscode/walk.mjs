@@ -144,7 +144,7 @@ async function walked(vscode, name) {
       walk.answers.change = `batch size ${chosen}`;
       await walk.show('.recommended');
       await walk.click(size);
-      await until(async () => assertThat(window.view.locator('.offer button').isVisible(), 'it is written'));
+      await window.view.getByRole('button', { name: `Profile with ${chosen}` }).waitFor();
       await walk.picture('8-applied');
       await walk.click(window.view.getByRole('button', { name: `Profile with ${chosen}` }));
       await walk.waitFor('measured', () =>
