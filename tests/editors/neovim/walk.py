@@ -21,6 +21,9 @@ PROJECTS = ROOT / "tests" / "editors" / "walk"
 PICTURES = ROOT / "build" / "pictures"
 
 
+LIST = "table.concat(vim.api.nvim_buf_get_lines(vim.fn.bufnr('ridgeline://what-if'), 0, -1, false), '\\n')"
+
+
 class Walk:
     def __init__(self, terminal: conftest.Terminal, name: str) -> None:
         self.terminal, self.name = terminal, name
@@ -70,7 +73,9 @@ def walk(walk: Walk) -> None:
     walk.picture("4-bars")
     walk.press("q")
     walk.command("Ridgeline what-if")
-    walk.wait("what-if", "Predicted from")
+    began = time.monotonic()
+    terminal.remote.until(f"{LIST}:find('Predicted from the recorded step', 1, true)")
+    walk.waits["what-if"] = round(time.monotonic() - began, 1)
     walk.picture("5-asked")
     row = best_change(walk)
     if not row:
@@ -96,8 +101,7 @@ def walk(walk: Walk) -> None:
 
 def best_change(walk: Walk) -> str:
     """The title of the first row that `a` can write, as the list has it."""
-    code = "table.concat(vim.api.nvim_buf_get_lines(vim.fn.bufnr('ridgeline://what-if'), 0, -1, false), '\\n')"
-    lines = walk.terminal.remote.lua(code)
+    lines = walk.terminal.remote.lua(LIST)
     walk.answers["what-if"] = lines
     titles = ("fused optimizer", "foreach optimizer", "bfloat16 autocast", "channels_last", "workers")
     rows = [line.strip() for line in lines.splitlines() if any(title in line for title in titles)]
