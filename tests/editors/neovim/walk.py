@@ -74,7 +74,9 @@ def walk(walk: Walk) -> None:
     walk.press("q")
     walk.command("Ridgeline what-if")
     began = time.monotonic()
-    terminal.remote.until(f"{LIST}:find('Predicted from the recorded step', 1, true)")
+    terminal.remote.until(
+        f"vim.fn.bufnr('ridgeline://what-if') ~= -1 and {LIST}:find('Predicted from the recorded step', 1, true)"
+    )
     walk.waits["what-if"] = round(time.monotonic() - began, 1)
     walk.picture("5-asked")
     row = best_change(walk)
