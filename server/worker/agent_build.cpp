@@ -282,7 +282,8 @@ bool AgentBuilder::prepare(const protocol::WorkerEnvironment& environment, const
   for (const std::string& folder : environment.library_dirs) {
     link_.command.push_back("-L" + folder);
   }
-  link_.command.insert(link_.command.end(), {"-ltorch_python", "-ltorch_cpu", "-lc10", "-ldl"});
+  // Named in the agent also where the linker sees only stubs of them (cmake/packages/agents.py).
+  link_.command.insert(link_.command.end(), {"-Wl,--no-as-needed", "-ltorch_python", "-ltorch_cpu", "-lc10", "-ldl"});
   add_extra_flags(link_.command);
   return true;
 }
