@@ -173,18 +173,6 @@ class Answers {
   ExperimentFindings found_;
 };
 
-/// script_number(), off the loop; null: there is none.
-base::Task<std::shared_ptr<ScriptNumber>> number_of(ScriptRunner& runner, std::vector<std::string> command, int size) {
-  auto found = std::make_shared<std::shared_ptr<ScriptNumber>>();
-  auto reading = runner.off_loop([found, command = std::move(command), size] {
-    if (auto number = script_number(command, size)) {
-      *found = std::make_shared<ScriptNumber>(std::move(*number));
-    }
-  });
-  co_await std::move(reading);
-  co_return *found;
-}
-
 /// Has the command run at another batch size; why it cannot, as a reason of changes, else empty. `options` outlive it.
 base::Task<std::string> give_size(ScriptRunner& runner, worker::JobOptions& options, const Answers& answers, int size) {
   auto sizes = answers.loader_sizes(size);
@@ -192,9 +180,9 @@ base::Task<std::string> give_size(ScriptRunner& runner, worker::JobOptions& opti
     options.spec.loader_sizes = std::move(*sizes);
     co_return "";
   }
-  auto reading = number_of(runner, options.command, answers.own_size());
-  const std::shared_ptr<ScriptNumber> number = co_await std::move(reading);
-  if (number == nullptr) {
+  auto reading = read_script_number(runner, options.command, answers.own_size());
+  const std::optional<ScriptNumber> number = co_await std::move(reading);
+  if (!number.has_value()) {
     co_return sizes.error().message();
   }
   set_batch_size(options, *number, size);

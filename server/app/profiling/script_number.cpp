@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <utility>
 
 #include "app/profiling/script_profile.h"
@@ -46,6 +47,15 @@ std::optional<ScriptNumber> script_number(const std::vector<std::string>& comman
   return value == static_cast<std::uint64_t>(batch_size)
              ? std::optional(ScriptNumber{std::move(*text), std::move(*found)})
              : std::nullopt;
+}
+
+base::Task<std::optional<ScriptNumber>> read_script_number(ScriptRunner& runner, std::vector<std::string> command,
+                                                           int batch_size) {
+  const auto found = std::make_shared<std::optional<ScriptNumber>>();
+  auto reading = runner.off_loop(
+      [found, command = std::move(command), batch_size] { *found = script_number(command, batch_size); });
+  co_await std::move(reading);
+  co_return std::move(*found);
 }
 
 void set_batch_size(worker::JobOptions& options, const ScriptNumber& number, int batch_size) {

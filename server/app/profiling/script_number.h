@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "app/profiling/script_runner.h"
+#include "base/task.h"
 #include "source/script_batch_size.h"
 #include "worker/job.h"
 
@@ -19,6 +21,10 @@ struct ScriptNumber {
 /// The number in the script that the command runs. Nothing where the script states none, or another one than
 /// `batch_size`, the samples of its step. Reads the script.
 std::optional<ScriptNumber> script_number(const std::vector<std::string>& command, int batch_size);
+
+/// The same, off the loop of `runner`, which outlives the task.
+base::Task<std::optional<ScriptNumber>> read_script_number(ScriptRunner& runner, std::vector<std::string> command,
+                                                           int batch_size);
 
 /// Has the command run with another batch size: in an argument that decides it, else in the text that runs in place of
 /// the script. No file is changed.

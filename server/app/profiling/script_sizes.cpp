@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <memory>
 #include <set>
 #include <utility>
 #include <variant>
@@ -146,12 +145,9 @@ base::Task<void> sample_sizes(ScriptRunner& runner, worker::JobEnd& first, worke
   if (outputs.empty() || first.interrupted) {
     co_return;
   }
-  const auto number = std::make_shared<std::optional<ScriptNumber>>();
-  auto reading = runner.off_loop([number, command = options.command, size = outputs.front()->result.batch_size] {
-    *number = script_number(command, size);
-  });
-  co_await std::move(reading);
-  const auto runs = plan_sizes(outputs.front()->result, request, *number);
+  auto reading = read_script_number(runner, options.command, outputs.front()->result.batch_size);
+  const std::optional<ScriptNumber> number = co_await std::move(reading);
+  const auto runs = plan_sizes(outputs.front()->result, request, number);
   if (!runs) {
     warn(outputs, runs.error().message());
     co_return;
@@ -164,7 +160,7 @@ base::Task<void> sample_sizes(ScriptRunner& runner, worker::JobEnd& first, worke
   for (const SizeRun& run : *runs) {
     options.spec.loader_sizes = run.loader_sizes;
     if (run.loader_sizes.empty()) {
-      set_batch_size(options, **number, run.batch_size);
+      set_batch_size(options, *number, run.batch_size);
     }
     runner.announce(fmt::format("running the command again, with a batch size of {} ({} of {})", run.batch_size,
                                 &run - runs->data() + 1, runs->size()));
