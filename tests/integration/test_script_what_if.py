@@ -76,6 +76,43 @@ def test_changes_of_a_script_are_predicted_and_tried(tmp_path: Path) -> None:
     assert files_of(tmp_path) == before
 
 
+NARROW = """
+    import sys
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.wide = nn.Conv2d(8, 32, 1)
+            self.deep = nn.Conv2d(32, 32, 3, padding=1, groups=32)
+            self.narrow = nn.Conv2d(32, 8, 1)
+
+        def forward(self, x):
+            return x + self.narrow(torch.relu(self.deep(torch.relu(self.wide(x)))))
+
+
+    model = nn.Sequential(*(Block() for _ in range(4)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
+    loader = DataLoader(torch.randn(64, 8, 16, 16), batch_size=4)
+    for _ in range(int(sys.argv[1])):
+        for x in loader:
+            optimizer.zero_grad()
+            model(x).square().mean().backward()
+            optimizer.step()
+"""
+
+
+def test_a_change_leaves_nothing_for_the_next(tmp_path: Path) -> None:
+    """A kernel of 1×1 is contiguous whether or not its channels are adjacent; convolutions tell by its strides."""
+    script = write(tmp_path, NARROW)
+    alone = rows_of(asked(script, "--change", "checkpoint"))["checkpoint"]
+    after = rows_of(asked(script, "--change", "channels-last", "--change", "checkpoint"))["checkpoint"]
+    assert after["predicted"]["peakBytes"] == alone["predicted"]["peakBytes"]
+
+
 def test_a_change_that_the_script_fails_under_ends_no_other(tmp_path: Path) -> None:
     script = write(
         tmp_path,

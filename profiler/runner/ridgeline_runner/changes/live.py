@@ -78,7 +78,10 @@ class _State:
         parameters = {id(p): p for model in parts.models for p in model.parameters()}
         for parameter in parameters.values():
             self._note_training(parameter)
-            self._note_format(parameter)
+            self._note_layout(parameter)
+        buffers = {id(b): b for model in parts.models for b in model.buffers()}
+        for buffer in buffers.values():
+            self._note_layout(buffer)
 
     def restore(self) -> None:
         for undo in self._undo:
@@ -111,28 +114,37 @@ class _State:
 
         self._undo.append(undo)
 
-    def _note_format(self, parameter: Any) -> None:
-        """Of a parameter, and of what optimizers keep that is like it."""
+    def _note_layout(self, tensor: Any) -> None:
+        """How a tensor, and what optimizers keep that is like it, lie in memory. By strides: a 1×1 kernel is contiguous
+        in both formats, and its strides alone say which of the two a convolution takes."""
         import torch
 
-        if parameter.dim() != 4:
-            return
-        is_last = parameter.is_contiguous(memory_format=torch.channels_last)
-        memory_format = torch.channels_last if is_last and not parameter.is_contiguous() else torch.contiguous_format
+        if tensor.dim() != 4 or tensor.layout != torch.strided or 0 in tensor.stride():
+            return  # no change moves it, or it is an expanded one, which torch makes anew
+        strides = tensor.stride()
 
         def undo() -> None:
-            states = (optimizer.state.get(parameter, {}) for optimizer in self._optimizers)
-            alike = [value for state in states for value in state.values() if _is_like(value, parameter)]
-            for tensor in (parameter, *alike):
-                if not tensor.is_contiguous(memory_format=memory_format):
-                    tensor.data = tensor.data.contiguous(memory_format=memory_format)
-                    if tensor.grad is not None:
-                        tensor.grad = None
+            states = (optimizer.state.get(tensor, {}) for optimizer in self._optimizers)
+            for alike in (value for state in states for value in state.values() if _is_like(value, tensor)):
+                _lay_out(alike, strides)
+            if _lay_out(tensor, strides) and tensor.grad is not None:
+                tensor.grad = None
 
         self._undo.append(undo)
 
 
-def _is_like(value: Any, parameter: Any) -> bool:
+def _lay_out(tensor: Any, strides: tuple[int, ...]) -> bool:
+    """Whether the tensor had other strides. The strides are those of a tensor of its shape."""
     import torch
 
-    return isinstance(value, torch.Tensor) and value.shape == parameter.shape
+    if tensor.stride() == strides:
+        return False
+    data = torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype, device=tensor.device)
+    tensor.data = data.copy_(tensor.data)
+    return True
+
+
+def _is_like(value: Any, tensor: Any) -> bool:
+    import torch
+
+    return isinstance(value, torch.Tensor) and value.shape == tensor.shape
