@@ -42,6 +42,7 @@ PAGES = (
             "injected",
             "scripts",
             "public-scripts",
+            "script-entries",
             "compare",
             "check",
             "what-if",

@@ -51,8 +51,8 @@ STEP_HEAD = [
     "intervals meet",
 ]
 STEP_HEAD += ["peak, ratio"]
-SIZE_HEAD = ["example", "asked of", "batch", "predicted, ms", "interval", "measured, ms", "inside", "peak, error"]
-CHANGE_HEAD = ["example", "asked of", "change", "predicted", "tried", "inside"]
+SIZE_HEAD = ["asked of", "example", "batch", "predicted, ms", "interval", "measured, ms", "inside", "peak, error"]
+CHANGE_HEAD = ["asked of", "example", "change", "predicted", "tried", "inside"]
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Rows:
 
     def summary(self) -> str:
         def inside(rows: list[list[str]], of: str, column: int) -> str:
-            own = [row[column] for row in rows if row[1] == of]
+            own = [row[column] for row in rows if row[0] == of]
             return f"{own.count('yes')} of {len(own)}"
 
         met = [row[6] for row in self.steps].count("yes")
@@ -118,14 +118,14 @@ def _example(binary: Path, name: str, folder: Path, rows: Rows) -> None:
         + [f"{peaks[1] / peaks[0]:.4f}"]
     )
     for check in mine["checks"]:  # none where that size did not run
-        rows.sizes.append([name, "entry point", *_size_row(check["predicted"], check, check["peakBytes"])])
+        rows.sizes.append(["entry point", name, *_size_row(check["predicted"], check, check["peakBytes"])])
     predicted = _answered(binary, folder, "predict", script, "--batch-size", str(asked))["answer"]
     truth = _profiled(binary, folder, "profile", *place, "--stop", "--seconds", "3", script, str(asked))
     assert truth is not None, name
     # The data of the script grow with its argument; the batch size alone leaves them as they were.
     grown = truth["memory"]["byCategory"]["inputs"] - predicted["byCategory"]["inputs"]
     rows.sizes.append(
-        [name, "script", *_size_row(predicted, truth["iteration"], truth["memory"]["peakBytes"] - grown, asked)]
+        ["script", name, *_size_row(predicted, truth["iteration"], truth["memory"]["peakBytes"] - grown, asked)]
     )
     asks = [word for change in CHANGES for word in ("--change", change)]
     for what, file in (("entry point", entry), ("script", script)):
@@ -134,7 +134,7 @@ def _example(binary: Path, name: str, folder: Path, rows: Rows) -> None:
         )
         for row in answer["changes"]:
             if row["predicted"] is not None and row["tried"] is not None and len(row["change"]) == 1:
-                rows.changes.append([name, what, row["change"][0], *_change_row(row)])
+                rows.changes.append([what, name, row["change"][0], *_change_row(row)])
 
 
 def _change_row(row: dict[str, Any]) -> list[str]:
