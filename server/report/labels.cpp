@@ -24,7 +24,7 @@ using analysis::Profile;
 
 constexpr double kMostChangeInPercent = 9;  // what is more than ten times as long has a factor
 constexpr double kMostNoise = 0.25;         // of the time: within more, not even a large change would be seen
-constexpr double kShownShare = 0.001;       // of the iteration: less is no time worth a label
+constexpr double kShownShare = 0.001;       // of the iteration or of the peak: less is not worth a label
 constexpr double kTotalShare = 0.05;        // of the iteration: a line with such a total
 constexpr double kLeastPass = 0.01;         // of the iteration: less of forward or backward is not named
 constexpr double kTimesOwn = 2;             // that is so many times the line's own time is shown with it
@@ -224,7 +224,8 @@ std::string line_label(const analysis::LineCost& line, const Profile& profile, L
     case ShownTime::kNothing:
       break;
   }
-  const bool has_memory = line.peak_bytes > 0 && format != LabelFormat::kTime;
+  const double peak_part = ratio(static_cast<double>(line.peak_bytes), static_cast<double>(profile.peak_bytes));
+  const bool has_memory = peak_part >= kShownShare && format != LabelFormat::kTime;
   const std::string memory = has_memory ? size(static_cast<double>(line.peak_bytes)) : "";
   return time + (!time.empty() && has_memory ? " · " : "") + memory;
 }

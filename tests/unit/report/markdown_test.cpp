@@ -79,6 +79,9 @@ TEST(Labels, AreShort) {
   EXPECT_THAT(line_label(line, profile, LabelFormat::kTime), Not(HasSubstr("iB")));
   EXPECT_EQ(line_label(line, profile, LabelFormat::kTime), "30 % · 272 ms");
   EXPECT_THAT(line_label(line, profile, LabelFormat::kBoth), HasSubstr("30 % · 272 ms · "));
+  analysis::LineCost scalar = line;
+  scalar.peak_bytes = 4;
+  EXPECT_EQ(line_label(scalar, profile, LabelFormat::kBoth), "30 % · 272 ms");
   EXPECT_THAT(throughput_label(profile), HasSubstr("% of the maximum"));
   EXPECT_THAT(memory_label(profile), HasSubstr(" of "));
 }
