@@ -145,6 +145,7 @@ def test_weights_that_are_shared_are_refused(entry: EntryPoint, monkeypatch: pyt
 def test_a_module_taken_out_passes_its_input_on_and_widths_follow(entry: EntryPoint) -> None:
     model = trained(entry, "without:block.up").models[0]
     assert model.block.down.weight.shape == (32, 32)
+    assert model.block.up.weight is None, "what is taken out is not trained, and takes no memory"
     model = trained(entry, "without:block").models[0]
     assert model.head.in_features == 32
     assert "shapes do not fit" in refused(entry, "without:block.down")

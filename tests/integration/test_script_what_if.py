@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import PYTHON, ridgeline
-from training_scripts import SINGLE, write
+from training_scripts import SINGLE, report_of, write
 
 TRAIN = """
     import sys
@@ -111,6 +111,24 @@ def test_a_change_leaves_nothing_for_the_next(tmp_path: Path) -> None:
     alone = rows_of(asked(script, "--change", "checkpoint"))["checkpoint"]
     after = rows_of(asked(script, "--change", "channels-last", "--change", "checkpoint"))["checkpoint"]
     assert after["predicted"]["peakBytes"] == alone["predicted"]["peakBytes"]
+
+
+def test_memory_is_that_of_a_script_with_the_change_in_it(tmp_path: Path) -> None:
+    """The process keeps what is needed to take a change back, such as the state of what is frozen."""
+    script = write(tmp_path, TRAIN)
+    peaks = {}
+    for name, old, new in (
+        ("freeze:0", "optimizer =", "model[0].requires_grad_(False)\n    optimizer ="),
+        ("without:1", "Block(), Block()", "Block(), nn.Identity()"),
+    ):
+        folder = tmp_path / name[:4]
+        folder.mkdir()
+        report = report_of(write(folder, TRAIN.replace(old, new)), "1000", options=("--stop", "--seconds", "0.2"))
+        peaks[name] = report["memory"]["peakBytes"]
+    rows = rows_of(asked(script, "--try", "--change", "freeze:0", "--change", "without:1"))
+    for name, peak in peaks.items():
+        assert rows[name]["tried"]["changedPeakBytes"] == peak, name
+        assert rows[name]["predicted"] is None or rows[name]["predicted"]["peakBytes"] == peak, name
 
 
 def test_a_change_that_the_script_fails_under_ends_no_other(tmp_path: Path) -> None:

@@ -287,6 +287,17 @@ def test_widths_and_modules_are_predicted_and_tried(entry: Path) -> None:
     assert selective["tried"]["changedPeakBytes"] <= selective["tried"]["unchangedPeakBytes"]
 
 
+def test_the_peak_without_a_module_is_that_of_the_code_without_it(tmp_path: Path) -> None:
+    text = (ROOT / "examples/mlp/entry.py").read_text()
+    entry, written = tmp_path / "entry.py", tmp_path / "written.py"
+    entry.write_text(text)
+    written.write_text(text.replace("self.fc2 = nn.Linear(512, 512)", "self.fc2 = nn.Identity()"))
+    done = ridgeline("profile", written, "--python", PYTHON, "--seconds", "0.2", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    row = by_change(what_if(entry, "--try", *changes_of("without:fc2")))["without:fc2"]
+    assert row["tried"]["changedPeakBytes"] == json.loads(done.stdout)["memory"]["peakBytes"]
+
+
 def test_changes_of_the_step_and_of_its_graph_combine(entry: Path) -> None:
     answer = what_if(entry, *changes_of("data-parallel:4,10", "checkpoint", "zero:1=2"))
     rows = by_change(answer)

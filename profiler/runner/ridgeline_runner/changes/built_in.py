@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -25,6 +26,7 @@ def build(entry: EntryPoint, requests: list[str], batch_size: int) -> Parts:
     if any(named(request).reshapes for request in requests):
         uncompiled = [request for request in requests if request != "compile"]
         widths = layer_widths.that_follow(lambda observe: _built(entry, uncompiled, batch_size, observe))
+        gc.collect()  # the models of that step, whose hooks refer to them, are no part of this one's memory
     return _built(entry, requests, batch_size, lambda models: layer_widths.apply(models, widths))
 
 
@@ -39,6 +41,8 @@ def _built(
     for change in changes:
         change.on_models(parts)
     on_changed_models(parts.models)
+    for holder, key in parts.unused():
+        holder[key] = None
     with _constructed_optimizers(optimizers):
         parts.function = entry.iteration(parts.positional, parts.keywords)
     for change in changes:
@@ -342,7 +346,9 @@ class Without(Change):
     def on_models(self, parts: Parts) -> None:
         if not self.argument:
             raise NotApplicable("say which module to take out: without:MODULE")
-        parts.module(self.argument).forward = lambda first, *_, **__: first
+        module = parts.module(self.argument)
+        module.forward = lambda first, *_, **__: first
+        parts.taken_out.append(module)
 
 
 class Threads(Change):

@@ -30,6 +30,7 @@ class Parts:
     inputs: tuple[Any, ...] = ()
     function: Function = lambda *_: None
     around: list[Callable[[], contextlib.AbstractContextManager[Any]]] = field(default_factory=list)  # of the process
+    taken_out: list[Any] = field(default_factory=list)  # modules that the step does without
 
     @property
     def samples(self) -> int:
@@ -54,6 +55,21 @@ class Parts:
                 if path and name in (path, f"{type(model).__name__}.{path}"):
                     return module
         raise NotApplicable(f"there is no module called {name}")
+
+    def unused(self) -> list[tuple[dict[str, Any], str]]:
+        """The parameters and buffers that only modules that are taken out have, each as the dictionary that holds it
+        and its key there."""
+        out = {id(module): module for taken in self.taken_out for module in taken.modules()}
+        inside = {id(module) for model in self.models for module in model.modules()} - set(out)
+        kept = {
+            id(tensor)
+            for model in self.models
+            for module in model.modules()
+            if id(module) in inside
+            for tensor in (*module._parameters.values(), *module._buffers.values())
+        }
+        holders = [tensors for module in out.values() for tensors in (module._parameters, module._buffers)]
+        return [(h, key) for h in holders for key, tensor in h.items() if tensor is not None and id(tensor) not in kept]
 
 
 class Change:

@@ -30,6 +30,7 @@ class LiveChange:
         self._stack: contextlib.ExitStack | None = None
         self._on: _State | None = None  # what the changes make of the step; None: not known yet
         self._off: _State | None = None
+        self._unused: list[Any] = []  # tensors that the step does without, while it is on
 
     def on(self) -> None:
         """Raises NotApplicable the first time; then nothing is changed."""
@@ -42,7 +43,21 @@ class LiveChange:
                 raise
         else:
             self._on.restore()
+        self._unused = [holder[key] for holder, key in self._parts.unused()]
+        for tensor in self._unused:
+            tensor.grad = None
         self._stack = self._parts.surroundings()
+
+    def kept_bytes(self) -> int:
+        """While it is on: what is there only so that it can be taken back. A script that was written with the change
+        would not have it: what modules that are taken out hold, and what optimizers have of what is not trained."""
+        import torch
+
+        without = [*self._unused, *(self._off.frozen() if self._off is not None else [])]
+        states = [o.state[one] for o in self._parts.optimizers for one in without if one in o.state]
+        tensors = [*self._unused, *(value for state in states for value in state.values())]
+        storages = [one.untyped_storage() for one in tensors if isinstance(one, torch.Tensor)]
+        return sum({one.data_ptr(): one.nbytes() for one in storages}.values())
 
     def off(self) -> None:
         if self._stack is None or self._off is None:
@@ -68,6 +83,7 @@ class _State:
 
     def __init__(self, parts: Parts) -> None:
         self._undo: list[Callable[[], None]] = []
+        self._trained: list[Any] = []
         self._optimizers = parts.optimizers
         for optimizer in parts.optimizers:
             for index in range(len(optimizer.param_groups)):
@@ -82,6 +98,10 @@ class _State:
         buffers = {id(b): b for model in parts.models for b in model.buffers()}
         for buffer in buffers.values():
             self._note_layout(buffer)
+
+    def frozen(self) -> list[Any]:
+        """The parameters that were trained and are no longer."""
+        return [parameter for parameter in self._trained if not parameter.requires_grad]
 
     def restore(self) -> None:
         for undo in self._undo:
@@ -106,6 +126,8 @@ class _State:
 
     def _note_training(self, parameter: Any) -> None:
         is_trained = parameter.requires_grad
+        if is_trained:
+            self._trained.append(parameter)
 
         def undo() -> None:
             if parameter.requires_grad != is_trained:

@@ -184,6 +184,10 @@ class ScriptExperiment:
         self._changes[self._index].off()
         self._index = -1
 
+    def _kept_bytes(self) -> int:
+        """What the process has only to take the change back that is on."""
+        return self._changes[self._index].kept_bytes() if self._index >= 0 else 0
+
     # ---- capture -----------------------------------------------------------------------------------------------------
 
     def _capture(self) -> Steps:
@@ -233,6 +237,7 @@ class ScriptExperiment:
             if not message:
                 alive = self._recorder.alive_bytes(moments)
                 other = max(0, alive[0][0] - _bytes_trained()) if elsewhere else 0
+                other += self._kept_bytes()
                 memory = step.log.memory([(at - other, most - other) for at, most in alive])
                 message = {"operations": step.log.message(), **memory}
                 host = step.host_ns
@@ -290,7 +295,7 @@ class ScriptExperiment:
             moment = self._recorder.moment()
             yield from self._step()
             peak = max(peak, *(most for _, most in self._recorder.alive_bytes([moment])))
-        return peak
+        return peak - self._kept_bytes()
 
     def _compare_losses(self) -> Steps:
         """Takes the same few steps from the same state, with the same batches: without changes, and with each. Nothing
