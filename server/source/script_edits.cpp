@@ -75,15 +75,40 @@ base::Result<TrainingBlock> training_block(const Content& content) {
   return found.front();
 }
 
-/// The assignment that constructs the trained model: the last one of its name that is a call.
-base::Result<Node> model_assignment(const Content& content) {
-  std::vector<Node> found;
+/// Where the script constructs the model that it trains.
+struct ModelConstruction {
+  Node call;
+  Node assignment;  ///< of the call to a name; none: the call is an argument, as in `trainer.fit(Net(), loader)`
+};
+
+/// The model that is handed to what trains it, as `fit()` of Lightning and `Trainer()` take it; none: there is none.
+std::vector<ModelConstruction> handed_models(const Content& content) {
+  const auto script = read_training_script(content);
+  const Node value = script && script->trainer.exists() ? argument_of(content, script->trainer, "model", 0) : Node();
+  if (value.is("call") && constructs_model(content, *script, value)) {
+    return {{value, Node()}};
+  }
+  const ScriptStatement* assigned = value.is("identifier") ? assignment_of(*script, content.text_of(value)) : nullptr;
+  if (assigned == nullptr || !assigned->value.is("call")) {
+    return {};
+  }
+  const Node statement = assigned->node;
+  const std::vector<Node> nodes = nodes_in(statement, [](Node each) { return each.is("assignment"); });
+  return nodes.empty() ? std::vector<ModelConstruction>() : std::vector{ModelConstruction{assigned->value, nodes[0]}};
+}
+
+/// The last assignment of a call to the name of the trained model; else the model that is handed to what trains it.
+base::Result<ModelConstruction> model_construction(const Content& content) {
+  std::vector<ModelConstruction> found;
   for (const std::string_view trained : names_with_parameters(content)) {
     for (const Node node : nodes_in(content.root(), [](Node each) { return each.is("assignment"); })) {
       if (content.text_of(node.field("left")) == trained && node.field("right").is("call")) {
-        found.push_back(node);
+        found.push_back({node.field("right"), node});
       }
     }
+  }
+  if (found.empty()) {
+    found = handed_models(content);
   }
   if (found.size() != 1) {
     return base::error(found.empty() ? "Where the script constructs its model is not to be seen in this file."
@@ -108,9 +133,9 @@ Edits script_autocast_edits(const SourceTree& tree, std::string_view device) {
 
 Edits script_channels_last_edits(const SourceTree& tree) {
   const Content& content = tree.content();
-  const auto assignment = model_assignment(content);
-  if (!assignment) {
-    return assignment.error();
+  const auto model = model_construction(content);
+  if (!model) {
+    return model.error();
   }
   if (!imports_torch(content)) {
     return base::error("The file does not import torch by that name.");
@@ -118,17 +143,20 @@ Edits script_channels_last_edits(const SourceTree& tree) {
   if (content.text.find("channels_last") != std::string::npos) {
     return base::error("The code has channels_last already.");
   }
-  const std::size_t end = assignment->field("right").span().end;
+  const std::size_t end = model->call.span().end;
   return std::vector<TextEdit>{{{end, end}, ".to(memory_format=torch.channels_last)"}};
 }
 
 Edits script_compile_edits(const SourceTree& tree) {
   const Content& content = tree.content();
-  const auto assignment = model_assignment(content);
-  if (!assignment) {
-    return assignment.error();
+  const auto model = model_construction(content);
+  if (!model) {
+    return model.error();
   }
-  const Span span = assignment->span();
+  if (!model->assignment.exists()) {
+    return base::error("The model is constructed where it is handed on, and has no name there.");
+  }
+  const Span span = model->assignment.span();
   const std::size_t line_end = content.lines.start_of(content.lines.line_of(span.end)) +
                                content.lines.line_in(content.text, content.lines.line_of(span.end)).size();
   if (!begins_line(content, span.begin) ||
@@ -137,7 +165,7 @@ Edits script_compile_edits(const SourceTree& tree) {
   }
   return std::vector<TextEdit>{{{span.end, span.end},
                                 std::string(line_end_of(content)) + std::string(indentation_at(content, span.begin)) +
-                                    std::string(content.text_of(assignment->field("left"))) + ".compile()"}};
+                                    std::string(content.text_of(model->assignment.field("left"))) + ".compile()"}};
 }
 
 std::vector<std::string> script_loader_workers_options(const SourceTree& tree) {

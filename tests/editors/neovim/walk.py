@@ -87,7 +87,10 @@ def walk(walk: Walk) -> None:
     walk.wait("try", "TRIED")
     walk.picture("6-tried")
     walk.press("a")
-    screen = terminal.until("written: |as the diff shows|not written|cannot")[0]
+    screen = terminal.until("written: |as the diff shows|not written|cannot|for you to write")[0]
+    if "for you to write" in screen:
+        walk.picture("8-refused")
+        return
     if "diff" in screen:
         walk.picture("7-diff")
         walk.press("1")

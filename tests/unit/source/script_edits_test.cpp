@@ -60,6 +60,21 @@ TEST(ScriptEdits, AreMadeWhereTheScriptHasThem) {
   EXPECT_EQ(script_changed(text, {"fused-optimizer", "batch-size:8"}), script_with({"8", "", ", fused=True"}));
 }
 
+TEST(ScriptEdits, FindTheModelThatIsHandedToWhatTrainsIt) {
+  const std::string lightning =
+      "import lightning\nimport torch\n\nclass Net(lightning.LightningModule):\n    def configure_optimizers(self):\n"
+      "        return torch.optim.Adam(self.parameters())\n\ntrainer = lightning.Trainer()\n";
+  EXPECT_EQ(script_changed(lightning + "trainer.fit(Net(), loader)\n", {"channels-last"}),
+            lightning + "trainer.fit(Net().to(memory_format=torch.channels_last), loader)\n");
+  EXPECT_THAT(script_changed(lightning + "trainer.fit(Net(), loader)\n", {"compile"}), HasSubstr("has no name there"));
+  EXPECT_EQ(script_changed(lightning + "net = Net()\ntrainer.fit(model=net)\n", {"compile"}),
+            lightning + "net = Net()\nnet.compile()\ntrainer.fit(model=net)\n");
+  const std::string trainer =
+      "import torch\nfrom transformers import BertModel, Trainer\n\ndef main():\n    model = BertModel(config)";
+  EXPECT_EQ(script_changed(trainer + "\n    Trainer(model, args).train()\n\nmain()\n", {"compile"}),
+            trainer + "\n    model.compile()\n    Trainer(model, args).train()\n\nmain()\n");
+}
+
 TEST(ScriptEdits, PutAutocastAroundForward) {
   EXPECT_THAT(script_changed(script_with({}), {"bf16-autocast"}),
               HasSubstr("        with torch.autocast(\"cpu\", dtype=torch.bfloat16):\n"
