@@ -11,11 +11,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/executable.h"
 #include "base/file.h"
 #include "base/random_digits.h"
+#include "base/work_folder.h"
 #include "report/units.h"
 #include "store/profile_store.h"
 #include "worker/agent_build.h"
+#include "worker/guard/guard_report.h"
+#include "worker/guard/guarded_command.h"
 #include "worker/machine.h"
 #include "worker/program_output.h"
 
@@ -27,6 +31,7 @@ namespace fs = std::filesystem;
 using report::Check;
 using report::CheckStatus;
 
+constexpr std::size_t kMostTextBytes = std::size_t{1} << 20U;
 constexpr const char* kOtherCache = "Set RIDGELINE_CACHE to a folder of your own.";
 constexpr const char* kOtherPython = "Name another interpreter with --python.";
 
@@ -62,13 +67,45 @@ Check check_interpreter(const FirstStart& found, const ProfileRequest& request) 
   return {CheckStatus::kOk, name, where + ": Python " + environment->python, ""};
 }
 
+/// Where the tool of a project keeps its environment, which is not the one that was found on PATH; empty: unknown.
+std::string environment_hint(const FirstStart& found) {
+  const fs::path root = found.project_root;
+  const auto has = [&](const char* name) {
+    std::error_code problem;
+    return fs::exists(root / name, problem);
+  };
+  const auto read = base::read_text((root / "pyproject.toml").string(), kMostTextBytes);
+  const std::string settings = read ? *read : "";
+  if (has("poetry.lock") || settings.find("[tool.poetry") != std::string::npos) {
+    return "Poetry keeps the project's environment elsewhere: `poetry run ridgeline doctor`, or --python \"$(poetry "
+           "env "
+           "info --executable)\".";
+  }
+  if (has("uv.lock") || settings.find("[tool.uv") != std::string::npos) {
+    return "uv makes the project's environment: `uv sync`, then again.";
+  }
+  if (has("Pipfile")) {
+    return "Pipenv keeps the project's environment elsewhere: `pipenv run ridgeline doctor`, or --python \"$(pipenv "
+           "--py)\".";
+  }
+  if (has("environment.yml") || has("environment.yaml")) {
+    return "Activate the project's conda environment (`conda activate NAME`), or name its interpreter with --python.";
+  }
+  return found.interpreter.path.find("/shims/") != std::string::npos
+             ? "pyenv chooses this interpreter, here by `pyenv version`: `python3 -m pip install torch` installs there."
+             : "";
+}
+
 Check check_torch(const FirstStart& found) {
   const protocol::WorkerEnvironment* environment = found.environment();
   if (environment == nullptr) {
     return not_checked("torch", "no interpreter was started");
   }
-  if (found.failed_with(protocol::FailureKind::kNoTorch) ||
-      found.failed_with(protocol::FailureKind::kTorchUnsupported)) {
+  if (found.failed_with(protocol::FailureKind::kNoTorch)) {
+    return {CheckStatus::kFail, "torch", found.failure()->message,
+            found.interpreter.source == "PATH" ? environment_hint(found) : ""};
+  }
+  if (found.failed_with(protocol::FailureKind::kTorchUnsupported)) {
     return {CheckStatus::kFail, "torch", found.failure()->message, ""};
   }
   return {CheckStatus::kOk, "torch", environment->torch, ""};
@@ -76,7 +113,7 @@ Check check_torch(const FirstStart& found) {
 
 Check check_agent(const FirstStart& found) {
   using enum protocol::FailureKind;
-  static constexpr std::array kEarlier = {kNoTorch, kTorchUnsupported, kPythonUnsupported};
+  static constexpr std::array kEarlier = {kNoTorch, kTorchUnsupported, kPythonUnsupported, kCache};
   const std::string name = "agent";
   const protocol::WorkerEnvironment* environment = found.environment();
   if (environment == nullptr ||
@@ -150,6 +187,24 @@ Check check_energy(const FirstStart& found) {
   return {environment->energy_problem.empty() ? CheckStatus::kOk : CheckStatus::kNote, "energy", text, ""};
 }
 
+/// Checks that a script can be run again for other batch sizes and for changes, and kept from writing its files.
+Check check_guard() {
+  const std::string name = "scripts";
+  std::error_code problem;
+  const base::WorkFolder folder((fs::temp_directory_path(problem) / "ridgeline-doctor-").string());
+  const std::vector<std::string> command = {
+      base::executable_path(), "guard", "--folder", folder.path(), "--", "echo", "ran"};
+  if (worker::first_line_of(command, std::chrono::seconds(20)).has_value()) {
+    return {CheckStatus::kOk, name, "can run again for other batch sizes and for changes without writing files", ""};
+  }
+  const auto text = base::read_text(folder.path() + "/" + worker::kReportFile, kMostTextBytes);
+  const auto report = text ? worker::parse_report(*text) : std::nullopt;
+  return {CheckStatus::kNote, name,
+          "only run at their own batch size, since nothing here can keep them from writing files again: " +
+              (report && !report->unavailable.empty() ? report->unavailable : "the guard does not run"),
+          "With --allow-writes, in an editor the setting `run.allowWrites`, they run again all the same."};
+}
+
 /// Why nothing can be written into the folder; empty when it can.
 std::string write_problem(const std::string& folder) {
   const auto digits = base::random_digits(8);
@@ -184,7 +239,7 @@ Check check_cache(const FirstStart& found) {
     return {CheckStatus::kFail, "cache", *found.cache + " cannot be written to: " + problem, kOtherCache};
   }
   if (found.failed_with(protocol::FailureKind::kCache)) {
-    return {CheckStatus::kFail, "cache", found.failure()->message, kOtherCache};
+    return {CheckStatus::kFail, "cache", found.failure()->message, ""};  // which says what to do
   }
   std::error_code problem;
   const fs::space_info space = fs::space(*found.cache, problem);
@@ -224,6 +279,7 @@ std::vector<Check> check_environment(const FirstStart& found, const ProfileReque
   for (Check& device : check_devices()) {
     checks.push_back(std::move(device));
   }
+  checks.push_back(check_guard());
   checks.push_back(check_energy(found));
   checks.push_back(check_cache(found));
   checks.push_back(check_profiles(found));

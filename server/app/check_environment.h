@@ -18,6 +18,7 @@ namespace ridgeline::app {
 
 /// An interpreter that was looked for and started once: what the checks are of.
 struct FirstStart {
+  std::string project_root;
   worker::Interpreter interpreter;
   base::Result<std::string> cache = std::string();
   std::optional<worker::Finished> warmed;  ///< absent: not tried, for want of an interpreter or a cache
@@ -34,8 +35,8 @@ struct FirstStart {
   bool agent_loaded() const { return warmed.has_value() && failure() == nullptr; }
 };
 
-/// In the order in which one needs the other. Reads files, and runs the compiler for its version; writes a file into
-/// the cache folder and removes it.
+/// In the order in which one needs the other. Reads files, runs the compiler for its version and `echo` in
+/// the guard of scripts; writes a file into the cache folder and removes it.
 std::vector<report::Check> check_environment(const FirstStart& found, const ProfileRequest& request);
 
 }  // namespace ridgeline::app

@@ -31,6 +31,7 @@ app::FirstStart start_once(const app::ProfileRequest& request) {
   const fs::path entry = request.entry.empty() ? fs::current_path(problem) / "entry.py" : fs::canonical(request.entry);
   const std::string root = request.project_root.empty() ? worker::find_project_root(entry.string())
                                                         : fs::canonical(request.project_root, problem).string();
+  found.project_root = root;
   found.interpreter = worker::find_interpreter(request.python, entry.string(), root);
   found.cache = worker::cache_folder();
   if (!found.interpreter.path.empty() && found.cache) {

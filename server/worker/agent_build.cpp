@@ -248,6 +248,10 @@ std::string find_compiler() {
 
 bool AgentBuilder::prepare(const protocol::WorkerEnvironment& environment, const std::string& sources,
                            const std::string& cache) {
+  if (const std::string problem = noexec_problem(cache); !problem.empty()) {
+    fail(protocol::FailureKind::kCache, problem);
+    return false;
+  }
   const std::string compiler = find_compiler();
   if (compiler.empty()) {
     fail(protocol::FailureKind::kNoCompiler,

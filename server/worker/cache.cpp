@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <pwd.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -117,6 +118,15 @@ std::string hash_of_sources(std::string_view left_out) {
 std::string sources_hash() { return hash_of_sources(""); }
 
 std::string agent_sources_hash() { return hash_of_sources("profiler/runner/"); }
+
+std::string noexec_problem(const std::string& folder) {
+  struct statvfs system {};
+  const bool is_noexec = ::statvfs(folder.c_str(), &system) == 0 && (system.f_flag & ST_NOEXEC) != 0;
+  return is_noexec ? "Nothing that is compiled in " + folder +
+                         " can be loaded: its file system is mounted noexec. Set RIDGELINE_CACHE to a folder where "
+                         "programs may run."
+                   : "";
+}
 
 base::Result<std::string> unpack_sources(const std::string& cache) {
   const fs::path root = fs::path(cache) / "sources" / sources_hash();

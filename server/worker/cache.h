@@ -17,6 +17,10 @@ base::Result<std::string> cache_folder();
 /// write to it, and so may have, or when it cannot be closed to them.
 bool close_to_others(const std::string& folder);
 
+/// Why what is compiled there cannot be loaded, with what to do: it lies on a file system that is mounted noexec.
+/// Mostly empty.
+std::string noexec_problem(const std::string& folder);
+
 /// Puts the embedded sources into `cache`/sources/<hash> and returns that folder; files that are there already and
 /// right are left alone. Empty with `error` on failure.
 base::Result<std::string> unpack_sources(const std::string& cache);

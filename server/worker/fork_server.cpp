@@ -242,6 +242,10 @@ void ForkServer::on_agent_refused(const protocol::AgentRefused& refused) {
             " could not be loaded. `ridgeline agent build` builds another. Error: " + refused.message);
     return;
   }
+  if (const std::string problem = noexec_problem(options_.cache); !problem.empty()) {
+    end(FailureKind::kCache, "start", problem);
+    return;
+  }
   // A broken agent must not stay in the cache.
   std::error_code problem;
   std::filesystem::remove(agent, problem);

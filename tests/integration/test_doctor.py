@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from conftest import BINARY, ridgeline
 
-NAMES = ["interpreter", "torch", "agent", "compiler", "processor", "gpu", "energy", "cache", "profiles"]
+NAMES = ["interpreter", "torch", "agent", "compiler", "processor", "gpu", "scripts", "energy", "cache", "profiles"]
 
 
 def rows(text: str) -> dict[str, tuple[str, str]]:
@@ -114,6 +114,51 @@ def test_python_without_torch(tmp_path: Path) -> None:
     assert failures(found) == ["torch"]
     assert platform.python_version() in found["interpreter"][1]
     assert "No module named 'torch'" in found["torch"][1] and "--python" in found["torch"][1]
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "words"),
+    [
+        ("pyproject.toml", '[tool.poetry]\nname = "project"\n', "poetry env info --executable"),
+        ("pyproject.toml", "[tool.uv]\n", "uv sync"),
+        ("uv.lock", "", "uv sync"),
+        ("Pipfile", "", "pipenv --py"),
+        ("environment.yml", "name: project\n", "conda activate"),
+    ],
+)
+def test_says_where_the_tool_of_a_project_keeps_its_environment(
+    file: str, text: str, words: str, tmp_path: Path
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    python = programs / "python3"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    python.chmod(0o755)
+    project = tmp_path / "project"
+    project.mkdir()
+    entry = project / "train.py"
+    entry.touch()
+    (project / file).write_text(text)
+    if not (project / "pyproject.toml").exists():
+        (project / "pyproject.toml").touch()
+    found = doctor(entry, PATH=f"{programs}:{os.environ['PATH']}", VIRTUAL_ENV="")
+    assert failures(found) == ["torch"]
+    assert words in " ".join(found["torch"][1].split())
+
+
+def test_a_cache_from_which_nothing_can_be_loaded(tmp_path: Path) -> None:
+    """Mounted noexec, as homes and temporary folders of clusters are."""
+    cache = tmp_path / "cache"
+    cache.mkdir(mode=0o700)
+    mounted = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o noexec,mode=700 none "$0" && exec "$@"', cache]
+    if subprocess.run([*mounted, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("nothing can be mounted here")
+    words = [*mounted, BINARY, "doctor", "--python", sys.executable]
+    environment = {**os.environ, "RIDGELINE_CACHE": str(cache)}
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
+    found = rows(done.stdout)
+    assert failures(found) == ["cache"]
+    assert "noexec" in found["cache"][1] and "RIDGELINE_CACHE" in found["cache"][1]
 
 
 def test_no_compiler_and_no_agent(tmp_path: Path, empty: Path) -> None:

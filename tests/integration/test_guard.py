@@ -155,6 +155,33 @@ def test_the_exit_status_is_the_commands(place: Path, tmp_path: Path) -> None:
     assert guarded(place, tmp_path, "sh", "-c", "exit 7")[0].returncode == 7
 
 
+# Runs a command without process_vm_readv, as containers do: a filter of four instructions.
+UNREADABLE = """
+import ctypes, os, struct, sys
+number = {"x86_64": 310, "aarch64": 270}[os.uname().machine]
+steps = ((0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7FFF0000))
+code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in steps))
+program = struct.pack("HxxxxxxP", len(steps), ctypes.addressof(code))
+libc = ctypes.CDLL(None, use_errno=True)
+if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, program, 0, 0):
+    sys.exit("no filter")
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+
+
+def test_nothing_runs_where_what_a_command_opens_cannot_be_read(place: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", UNREADABLE, BINARY, "guard", "--folder", tmp_path, "--", "echo", "ran"],
+        cwd=place,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert "ran" not in done.stdout
+    assert "SYS_PTRACE" in json.loads((tmp_path / "guard.json").read_text())["unavailable"], done.stderr
+
+
 def test_nothing_runs_where_the_kernel_cannot_guard_it(place: Path, tmp_path: Path) -> None:
     """As below another filter that notifies, of which a process can have one."""
     inner = [BINARY, "guard", "--folder", "$TMPDIR", "--", "echo", "ran"]

@@ -250,6 +250,12 @@ std::optional<std::string> canonical_path(const std::string& from, const std::st
   return walked.empty() ? "/" : walked;
 }
 
+bool can_read_memory(pid_t process) {
+  std::string byte;
+  const char place = 0;
+  return read_memory(process, reinterpret_cast<std::uint64_t>(&place), 1, byte) != Memory::kForbidden;  // NOLINT
+}
+
 std::optional<std::vector<Attempt>> read_attempts(const seccomp_notif& notification, const SystemCall& call) {
   std::vector<Attempt> attempts;
   int flags = 0;

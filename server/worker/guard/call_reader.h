@@ -18,6 +18,9 @@ namespace ridgeline::worker {
 std::optional<std::string> canonical_path(const std::string& from, const std::string& path, bool follows,
                                           pid_t process);
 
+/// Whether the kernel lets us read the memory of a process of ours, as containers and Yama may forbid.
+bool can_read_memory(pid_t process);
+
 /// What a call with paths attempts. No attempts: it names nothing that exists as a file. Nothing: the memory of the
 /// process cannot be read.
 std::optional<std::vector<Attempt>> read_attempts(const seccomp_notif& notification, const SystemCall& call);

@@ -110,7 +110,8 @@ void send_hello(int socket, const Hello& hello, int descriptor) {
   restrict_writes(writable);
   const int listener = install_filter();
   send_hello(socket, {listener < 0 ? errno : 0}, listener);
-  if (listener >= 0) {
+  char begins = 0;
+  if (listener >= 0 && ::recv(socket, &begins, 1, 0) == 1) {
     ::close(listener);
     std::vector<char*> arguments;
     for (const std::string& word : command) {
@@ -417,6 +418,13 @@ int run_guarded(const std::vector<std::string>& command, const std::string& fold
   if (listener < 0) {
     return fail(real, base::with_errno("seccomp cannot notify of system calls here", hello.error));
   }
+  if (!can_read_memory(child)) {
+    ::close(sockets[0]);  // it ends without a command
+    return fail(real,
+                "the kernel does not let one process read the memory of another (process_vm_readv), and so which file "
+                "a script opens; in Docker, --cap-add SYS_PTRACE lets it");
+  }
+  ::send(sockets[0], "", 1, MSG_NOSIGNAL);
   Guard guard(child, listener, real, writable);
   const int code = guard.run();
   leave_report(real, guard.report());
