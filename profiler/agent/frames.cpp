@@ -2,8 +2,8 @@
 //
 // frames_3NN.h gives the layout of one minor version as a few functions: the innermost frame of a thread, the frame
 // that called a frame, its code (null where it runs none: a frame of the interpreter's own), its instruction as a byte
-// offset and as an address, and where its first argument is stored. None of them follows a pointer out of a frame,
-// except position_of and first_argument, to code that is alive.
+// offset and as an address, where its first argument is stored, and the object in such a slot. None of them follows a
+// pointer out of a frame, except position_of and first_argument, to code that is alive.
 #define Py_BUILD_CORE  // the layout of frames is CPython's own
 #include "frames.h"
 
@@ -11,8 +11,10 @@
 
 #include "page_reader.h"
 
-#if PY_VERSION_HEX >= 0x030E0000
+#if PY_VERSION_HEX >= 0x030F0000
 #error "Ridgeline does not know the frames of this Python; a new minor version needs its frames_3NN.h"
+#elif PY_VERSION_HEX >= 0x030E0000
+#include "frames_314.h"
 #elif PY_VERSION_HEX >= 0x030D0000
 #include "frames_313.h"
 #elif PY_VERSION_HEX >= 0x030C0000
@@ -51,15 +53,16 @@ template <typename Reader>
 const void* self_of(const layout::Frame* frame, const PyCodeObject& code) {
   PyObject* slot_copy = nullptr;
   PyObject* const* slot = Reader::read(layout::first_argument(*frame, code), slot_copy);
-  if (slot == nullptr || *slot == nullptr) {
+  PyObject* const object = slot == nullptr ? nullptr : layout::object_of(*slot);
+  if (object == nullptr) {
     return nullptr;
   }
   PyCellObject cell_copy;
-  const auto* cell = Reader::read(reinterpret_cast<const PyCellObject*>(*slot), cell_copy);
+  const auto* cell = Reader::read(reinterpret_cast<const PyCellObject*>(object), cell_copy);
   if (cell == nullptr) {
     return nullptr;
   }
-  return cell->ob_base.ob_type == &PyCell_Type ? cell->ob_ref : *slot;
+  return cell->ob_base.ob_type == &PyCell_Type ? cell->ob_ref : object;
 }
 
 /// Calls `visit(frame, address)` for each frame that runs code, innermost first, until it returns false.

@@ -21,6 +21,7 @@ inline std::ptrdiff_t instruction_of(const Frame& frame) {
   return reinterpret_cast<const char*>(frame.prev_instr) - reinterpret_cast<const char*>(frame.f_code) -
          static_cast<std::ptrdiff_t>(offsetof(PyCodeObject, co_code_adaptive));
 }
+inline PyObject* object_of(PyObject* slot) { return slot; }
 inline PyObject* const* first_argument(const Frame& frame, const PyCodeObject& /*code*/) { return frame.localsplus; }
 
 }  // namespace ridgeline::agent::layout

@@ -11,7 +11,7 @@ namespace {
 
 /// The minor versions of CPython 3 that profiler/agent/frames_3NN.h describe.
 constexpr int kOldestPython = 10;
-constexpr int kNewestPython = 13;
+constexpr int kNewestPython = 14;
 
 /// The minor versions of torch that `./dev matrix` runs: docs/dev/compatibility.md.
 using TorchMinor = std::pair<int, int>;
