@@ -27,7 +27,7 @@ BINARY = ROOT / "build" / "bin" / "ridgeline"
 FOLDER = ROOT / "build" / "matrix"
 TABLE = ROOT / "docs" / "dev" / "compatibility.md"
 
-DEFAULT = ["2.4.1@3.10", "2.6.0@3.12", "2.9.1@3.13", "2.13.0@3.11", "2.15.0@3.12", "2.15.0@3.13"]
+DEFAULT = ["2.4.1@3.10", "2.6.0@3.12", "2.9.1@3.13", "2.13.0@3.11", "2.15.0@3.12", "2.15.0@3.13", "2.15.0@3.14"]
 # What may differ between versions, without the examples that take minutes and without comparisons of times, which need
 # a quiet machine.
 TESTS = [

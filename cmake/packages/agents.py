@@ -24,7 +24,7 @@ HEADERS = ROOT / "build" / "torch-headers"
 LIBRARIES = ("torch_python", "torch_cpu", "c10")
 # By minor version of torch 2: the oldest and the newest Python 3 that its packages are for and that we know.
 PYTHONS = {4: (10, 12), 5: (10, 12), 6: (10, 13), 7: (10, 13), 8: (10, 13)} | {
-    minor: (10, 13) for minor in range(9, 16)
+    minor: (10, 14) for minor in range(9, 16)
 }
 FIRST_WITH_NEW_ABI = 7  # torch's packages in the index before are built with the ABI of std::string before C++11
 

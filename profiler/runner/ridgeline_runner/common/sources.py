@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+import sysconfig
 from collections.abc import Iterable, Sequence
 
 _MAX_FILES = 4096
 _MAX_PATH = 4096
 # With startup/, of `ridgeline profile`.
 _RUNNER = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+_STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 
 _real_paths: dict[str, str] = {}  # of the modules of the fork server: resolving them all takes some 40 ms
 
@@ -40,7 +42,10 @@ def imported_files(
         path
         for path in files
         if any(holds(place, path) for place in places)
-        or not _is_of_environment(_real_paths.get(path) or os.path.realpath(path), roots)
+        or not (
+            _is_of_standard_library(path)
+            or _is_of_environment(_real_paths.get(path) or os.path.realpath(path), roots)
+        )
     ]
     own += _files_of(["torch.version"])
     named = [path for path in own if _can_be_named(path)]
@@ -58,6 +63,11 @@ def _files_of(names: Iterable[str]) -> list[str]:
 
 def _is_of_torch(name: str) -> bool:
     return name.partition(".")[0] == "torch"
+
+
+def _is_of_standard_library(path: str) -> bool:
+    """As it is named: Debian links its sitecustomize.py there from /etc."""
+    return holds(_STANDARD_LIBRARY, path) and "-packages/" not in path
 
 
 def _is_of_environment(path: str, roots: list[str]) -> bool:
