@@ -7,6 +7,13 @@ namespace ridgeline::agent {
 
 namespace {
 
+/// The clock source of Linux that is the counter which ticks() reads.
+#if defined(__aarch64__)
+constexpr char kCounter[] = "arch_sys_counter";
+#else
+constexpr char kCounter[] = "tsc";
+#endif
+
 bool kernel_uses_counter() {
   std::FILE* file = std::fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "r");
   if (file == nullptr) {
@@ -15,7 +22,7 @@ bool kernel_uses_counter() {
   char name[32] = {};
   const bool read = std::fgets(name, sizeof(name), file) != nullptr;
   std::fclose(file);
-  return read && std::strncmp(name, "tsc", 3) == 0;
+  return read && std::strncmp(name, kCounter, sizeof(kCounter) - 1) == 0;
 }
 
 }  // namespace

@@ -29,6 +29,12 @@ inline std::uint64_t ticks() {
   if (g_counter_is_clock) {
     return __rdtsc();
   }
+#elif defined(__aarch64__)
+  if (g_counter_is_clock) {
+    std::uint64_t count = 0;
+    asm volatile("mrs %0, cntvct_el0" : "=r"(count));  // the virtual counter of the generic timer
+    return count;
+  }
 #endif
   return now_ns();
 }

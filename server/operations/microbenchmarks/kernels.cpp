@@ -2,6 +2,10 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace ridgeline::operations {
@@ -36,26 +40,54 @@ constexpr int kVectorBytes = 64;
   __m512bh left = _mm512_cvtne2ps_pbh(_mm512_set1_ps(0.5F), _mm512_set1_ps(0.25F));
   __m512bh right = left;
   asm volatile("" : "+m"(left), "+m"(right));
-  __m512 a = _mm512_setzero_ps();
-  __m512 b = a, c = a, d = a, e = a, f = a, g = a, h = a, i = a, j = a, k = a, l = a;
-  for (std::int64_t round = 0; round < rounds; ++round) {
-    a = _mm512_dpbf16_ps(a, left, right);
-    b = _mm512_dpbf16_ps(b, left, right);
-    c = _mm512_dpbf16_ps(c, left, right);
-    d = _mm512_dpbf16_ps(d, left, right);
-    e = _mm512_dpbf16_ps(e, left, right);
-    f = _mm512_dpbf16_ps(f, left, right);
-    g = _mm512_dpbf16_ps(g, left, right);
-    h = _mm512_dpbf16_ps(h, left, right);
-    i = _mm512_dpbf16_ps(i, left, right);
-    j = _mm512_dpbf16_ps(j, left, right);
-    k = _mm512_dpbf16_ps(k, left, right);
-    l = _mm512_dpbf16_ps(l, left, right);
+  __m512 sums[kChains] = {};  // NOLINT: all in registers, once the loops over them are unrolled
+#pragma GCC unroll 12
+  for (__m512& sum : sums) {
+    asm volatile("" : "+v"(sum));  // equal ones would be computed once
   }
-  *sink = _mm512_cvtss_f32(a + b + c + d + e + f + g + h + i + j + k + l);
+  for (std::int64_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 12
+    for (__m512& sum : sums) {
+      sum = _mm512_dpbf16_ps(sum, left, right);
+    }
+  }
+  __m512 total = _mm512_setzero_ps();
+#pragma GCC unroll 12
+  for (const __m512& sum : sums) {
+    total += sum;
+  }
+  *sink = _mm512_cvtss_f32(total);
   return static_cast<double>(kChains) * 16 * 2 * 2 * static_cast<double>(rounds);
 }
 }  // namespace avx512
+
+#elif defined(__aarch64__)
+
+/// BFMMLA: the products of two matrices of two rows and four columns, added to four sums. With SVE it is as wide on the
+/// processors that have registers of 128 bits, and half as many of them run at once where these have 256.
+[[gnu::target("arch=armv8.6-a")]] double multiply_add_bfloat16(std::int64_t rounds, float* sink) {
+  constexpr int kChains = 20;
+  bfloat16x8_t left = vdupq_n_bf16(vcvth_bf16_f32(0.5F));
+  bfloat16x8_t right = left;
+  asm volatile("" : "+w"(left), "+w"(right));
+  float32x4_t sums[kChains] = {};  // NOLINT: all in registers, once the loop over them is unrolled
+#pragma GCC unroll 20
+  for (float32x4_t& sum : sums) {
+    asm volatile("" : "+w"(sum));  // equal ones would be computed once
+  }
+  for (std::int64_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 20
+    for (float32x4_t& sum : sums) {
+      sum = vbfmmlaq_f32(sum, left, right);
+    }
+  }
+  float32x4_t total = vdupq_n_f32(0);
+  for (const float32x4_t& sum : sums) {
+    total = vaddq_f32(total, sum);
+  }
+  *sink = vaddvq_f32(total);
+  return static_cast<double>(kChains) * 4 * 4 * 2 * static_cast<double>(rounds);
+}
 
 #endif
 
@@ -75,6 +107,17 @@ Kernels choose() {
             avx2::read, avx2::triad};
   }
   constexpr std::string_view kBaseline = "SSE2";
+#elif defined(__aarch64__)
+  constexpr std::string_view kBaseline = "NEON";
+  if ((::getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0) {
+    return {kBaseline,
+            baseline::kVectorBytes,
+            baseline::multiply_add_float32,
+            baseline::multiply_add_float64,
+            multiply_add_bfloat16,
+            baseline::read,
+            baseline::triad};
+  }
 #else
   constexpr std::string_view kBaseline = "128 bits";
 #endif
@@ -108,8 +151,10 @@ bool has_matrix_units(std::string_view dtype) {
     return cpuid_bit(0, true, 22);  // AMX-BF16
   }
   return dtype == "float16" && (cpuid_bit(1, false, 21) || cpuid_bit(0, true, 23));  // AMX-FP16, AVX512-FP16
+#elif defined(__aarch64__)
+  return dtype == "float16" && (::getauxval(AT_HWCAP) & HWCAP_ASIMDHP) != 0;
 #else
-  return dtype == "bfloat16" || dtype == "float16";  // ARM's dot products and SME are not used
+  return dtype == "bfloat16" || dtype == "float16";
 #endif
 }
 

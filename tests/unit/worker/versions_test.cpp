@@ -40,7 +40,7 @@ TEST(Versions, TakesOnlyTheUsualBuildsOfCPython) {
   protocol::WorkerEnvironment other = environment_of();
   other.implementation = "PyPy";
   ASSERT_EQ(kind_of(other), "python-unsupported");
-  EXPECT_THAT(unsupported(other)->message, AllOf(HasSubstr("PyPy"), HasSubstr("3.10 to 3.13"), HasSubstr("--python")));
+  EXPECT_THAT(unsupported(other)->message, AllOf(HasSubstr("PyPy"), HasSubstr("3.10 to 3.14"), HasSubstr("--python")));
   other = environment_of(13);
   other.python_tag = "cpython-313t-x86_64-linux-gnu";
   ASSERT_EQ(kind_of(other), "python-unsupported");

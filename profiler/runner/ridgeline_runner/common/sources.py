@@ -43,8 +43,7 @@ def imported_files(
         for path in files
         if any(holds(place, path) for place in places)
         or not (
-            _is_of_standard_library(path)
-            or _is_of_environment(_real_paths.get(path) or os.path.realpath(path), roots)
+            _is_of_standard_library(path) or _is_of_environment(_real_paths.get(path) or os.path.realpath(path), roots)
         )
     ]
     own += _files_of(["torch.version"])

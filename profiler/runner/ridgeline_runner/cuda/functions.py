@@ -19,6 +19,7 @@ import torch
 
 from ridgeline_runner.common.device_names import CPU, USE, called_by_torch, cpu
 from ridgeline_runner.common.failure import Failure
+from ridgeline_runner.common.processor_name import processor_name
 
 Function = Callable[..., Any]
 
@@ -51,14 +52,6 @@ def class_like(original: type, make: Function) -> Any:
 
     names = {"__new__": new, "__doc__": original.__doc__, "__module__": "torch"}
     return Meta(original.__name__, (original,), names)
-
-
-def processor_name() -> str:
-    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:
-        for line in file:
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return "CPU"
 
 
 # ---- Functions

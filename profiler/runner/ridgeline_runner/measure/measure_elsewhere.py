@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ridgeline_runner.common import timing
+from ridgeline_runner.common.processor_name import processor_name
 from ridgeline_runner.machine.machine_limits import machine_limits
 from ridgeline_runner.measure import operation_times
 
@@ -24,7 +25,7 @@ COLUMNS = ("key", "time_ns", "low", "high", "samples", "device", "threads", "tor
 
 
 def main(plan: dict[str, Any]) -> int:
-    """`plan`: {"keys": [...], "seconds": bound of the whole}."""
+    """`plan`: {"keys": [...], "seconds": bound of the whole, "armProcessors": of processor_name()}."""
     parser = argparse.ArgumentParser(description="Times operations of PyTorch alone, and writes them as CSV.")
     parser.add_argument("--output", type=Path, help="a file; without it, standard output")
     parser.add_argument("--device", choices=["cpu", "cuda"], help="without it: cuda where there is one")
@@ -40,22 +41,23 @@ def main(plan: dict[str, Any]) -> int:
     if kind == "cuda" and not torch.cuda.is_available():
         print("torch finds no CUDA device here.", file=sys.stderr)
         return 3
+    device = torch.cuda.get_device_name() if kind == "cuda" else processor_name(plan["armProcessors"])
     if options.describe:
-        print(json.dumps({"device": device_name(kind), "kind": kind}))
+        print(json.dumps({"device": device, "kind": kind}))
         return 0
     keys = [on_device(key, kind) for key in plan["keys"]]
     if options.output is None:
-        return _measure(keys, kind, options.seconds, sys.stdout)
+        return _measure(keys, kind, device, options.seconds, sys.stdout)
     with options.output.open("w", encoding="utf-8", newline="") as output:
-        return _measure(keys, kind, options.seconds, output)
+        return _measure(keys, kind, device, options.seconds, output)
 
 
-def _measure(keys: list[str], kind: str, seconds: float, output: TextIO) -> int:
+def _measure(keys: list[str], kind: str, device: str, seconds: float, output: TextIO) -> int:
     import torch
 
     writer = csv.writer(output, lineterminator="\n")
     writer.writerow(COLUMNS)
-    where = (device_name(kind), torch.get_num_threads(), torch.__version__)
+    where = (device, torch.get_num_threads(), torch.__version__)
     left_out = {"failed": 0, "disturbed": 0}
 
     def begin(index: int) -> None:
@@ -96,18 +98,6 @@ def on_device(key: str, kind: str) -> str:
         return value
 
     return json.dumps(moved(json.loads(key)), separators=(",", ":"))
-
-
-def device_name(kind: str) -> str:
-    """As reports name it."""
-    import torch
-
-    if kind == "cuda":
-        return torch.cuda.get_device_name()
-    for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():
-        if line.startswith("model name") and ": " in line:
-            return line.partition(": ")[2]
-    return "unknown processor"
 
 
 def memory_bytes(kind: str) -> int:
