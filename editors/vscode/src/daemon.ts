@@ -5,7 +5,6 @@ import {
   CloseAction,
   type CloseHandlerResult,
   ErrorAction,
-  type Executable,
   LanguageClient,
   type LanguageClientOptions,
   type Middleware,
@@ -14,7 +13,7 @@ import {
 } from 'vscode-languageclient/node';
 import type { Interpreter } from './interpreter';
 import { showError, showWarning } from './notify';
-import { findProgram, versionWarning } from './program';
+import { elsewhere, findProgram, type Host, serverCommand, versionWarning } from './program';
 import type { Notifications, Requests } from './protocol';
 
 const crashesAllowed = 4;
@@ -107,7 +106,16 @@ export class Daemon implements vscode.Disposable {
   private async startNow(): Promise<void> {
     await this.stop();
     const settings = vscode.workspace.getConfiguration('ridgeline.server');
-    const executable = executableOf(await this.program(), settings);
+    const executable = serverCommand(process.platform, await this.program(), hostOf(settings));
+    if (executable === undefined) {
+      this.setState('stopped');
+      this.log.error(elsewhere);
+      void showError(elsewhere, 'Open Setting').then((choice) => {
+        if (choice !== undefined)
+          void vscode.commands.executeCommand('workbench.action.openSettings', 'ridgeline.server.ssh');
+      });
+      return;
+    }
     const client = new LanguageClient('ridgeline', 'Ridgeline', executable, this.options(settings.get('pathMaps', [])));
     for (const listen of this.listeners) listen(client);
     client.onDidChangeState(({ newState }) => {
@@ -181,13 +189,10 @@ export class Daemon implements vscode.Disposable {
   }
 }
 
-function executableOf(command: string, settings: vscode.WorkspaceConfiguration): Executable {
-  const host = settings.get('ssh', '');
-  if (host === '') return { command, args: ['serve', '--stdio'] };
-  const program = settings.get('remotePath', '');
-  const options = settings.get<string[]>('sshOptions', []).map((option) => `--ssh-option=${option}`);
-  // "--": a host that begins with a dash is not an option.
-  return { command, args: ['remote', ...(program === '' ? [] : [`--program=${program}`]), ...options, '--', host] };
+function hostOf(settings: vscode.WorkspaceConfiguration): Host | undefined {
+  const name = settings.get('ssh', '');
+  if (name === '') return undefined;
+  return { name, program: settings.get('remotePath', ''), options: settings.get<string[]>('sshOptions', []) };
 }
 
 function isExecutable(path: string): boolean {

@@ -283,6 +283,17 @@ def test_a_profile_on_another_machine_survives_the_connection(tmp_path: Path):
             editor.until(f"{DIGITS} == '65'")
 
 
+def test_a_server_on_another_machine_needs_nothing_here_but_ssh(tmp_path: Path):
+    """As on a Mac, where there is no program."""
+    agents = Path(os.environ.get("RIDGELINE_CACHE", ROOT / "build" / "cache")) / "agents"
+    with serving(agents) as host:
+        command = ["ssh", "-T", *host.ssh_options, "--", host.name, f"{BINARY} serve --stdio"]
+        with Editor(tmp_path, project(tmp_path), RIDGELINE_COMMAND=json.dumps(command)) as editor:
+            editor.neovim.command("Ridgeline profile")
+            editor.said("profiled: ")
+            assert host.processes("serve --stdio"), "it is there that it ran"
+
+
 # ---- failures
 
 

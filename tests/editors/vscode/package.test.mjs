@@ -1,9 +1,11 @@
 /** What package.json says, against what is documented. */
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
+import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { builtVsix, root } from './workbench.mjs';
 
@@ -163,6 +165,48 @@ test('the daemon is that of the setting, the extension, the environment, the pat
   assert.equal(found({ setting: '' }, beside), beside);
   assert.equal(found({ setting: '' }), 'ridgeline');
   assert.equal(found({ setting: '', python: undefined }, beside), 'ridgeline');
+});
+
+test('the server is started here on Linux, and over ssh from other systems', async (t) => {
+  const { elsewhere, serverCommand } = await source('program.ts');
+  const host = { name: 'box', program: '', options: ['-p2222'] };
+  assert.deepEqual(serverCommand('linux', '/bin/ridgeline', undefined).args, ['serve', '--stdio']);
+  assert.deepEqual(serverCommand('linux', '/bin/ridgeline', { ...host, program: '/opt/r' }), {
+    command: '/bin/ridgeline',
+    args: ['remote', '--program=/opt/r', '--ssh-option=-p2222', '--', 'box'],
+  });
+  assert.equal(serverCommand('darwin', 'ridgeline', undefined), undefined);
+  assert.match(elsewhere, /ridgeline\.server\.ssh/);
+  assert.deepEqual(serverCommand('win32', 'ridgeline', host), {
+    command: 'ssh',
+    args: ['-T', '-p2222', '--', 'box', 'ridgeline serve --stdio'],
+  });
+
+  // What a Mac would run, on a host that has nothing but the program.
+  const machine = spawn(
+    path.join(root, '.venv/bin/python'),
+    [path.join(root, 'tests/remote/sshd.py'), path.join(root, 'tests/remote')],
+    {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    },
+  );
+  t.after(() => new Promise((resolve) => machine.once('exit', resolve).stdin.end()));
+  const [said] = await once(createInterface(machine.stdout), 'line');
+  const { host: name, options } = JSON.parse(said);
+  const there = { name, options, program: path.join(root, 'build/bin/ridgeline') };
+  const { command, args } = serverCommand('darwin', 'ridgeline', there);
+  const server = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  t.after(() => server.kill());
+  const text = JSON.stringify({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'initialize',
+    params: { processId: null, rootUri: null, capabilities: {} },
+  });
+  server.stdin.write(`Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
+  let answer = '';
+  for await (const part of server.stdout) if ((answer += part).includes('"serverInfo"')) break;
+  assert.match(answer, /"name":"ridgeline"/);
 });
 
 test('a daemon of another version than the extension is named', async () => {
