@@ -21,8 +21,8 @@ inline std::ptrdiff_t instruction_of(const Frame& frame) { return std::ptrdiff_t
 inline const void* position_of(const Frame& frame) {
   return PyBytes_AS_STRING(frame.f_code->co_code) + instruction_of(frame);
 }
-/// An argument that an inner function captures has moved behind the locals, into a cell.
 inline PyObject* object_of(PyObject* slot) { return slot; }
+/// An argument that an inner function captures has moved behind the locals, into a cell.
 inline PyObject* const* first_argument(const Frame& frame, const PyCodeObject& code) {
   for (Py_ssize_t cell = 0; code.co_cell2arg != nullptr && cell < PyTuple_GET_SIZE(code.co_cellvars); ++cell) {
     if (code.co_cell2arg[cell] == 0) {

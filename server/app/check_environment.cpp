@@ -77,9 +77,8 @@ std::string environment_hint(const FirstStart& found) {
   const auto read = base::read_text((root / "pyproject.toml").string(), kMostTextBytes);
   const std::string settings = read ? *read : "";
   if (has("poetry.lock") || settings.find("[tool.poetry") != std::string::npos) {
-    return "Poetry keeps the project's environment elsewhere: `poetry run ridgeline doctor`, or --python \"$(poetry "
-           "env "
-           "info --executable)\".";
+    return "Poetry keeps the project's environment elsewhere: `poetry run ridgeline doctor`, or --python "
+           "\"$(poetry env info --executable)\".";
   }
   if (has("uv.lock") || settings.find("[tool.uv") != std::string::npos) {
     return "uv makes the project's environment: `uv sync`, then again.";

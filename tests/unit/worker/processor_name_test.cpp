@@ -18,7 +18,7 @@ TEST(ProcessorName, IsThatOfThePartsOnArm) {
   };
   EXPECT_EQ(processor_name_in(of("0x41", "0xd0c") + of("0x41", "0xd0c")), "Arm Neoverse N1");
   EXPECT_EQ(processor_name_in(of("0x41", "0xd05") + of("0x41", "0xd0b")), "Arm Cortex-A55 + Arm Cortex-A76");
-  EXPECT_EQ(processor_name_in(of("0xc0", "0xac3")), "Ampere AmpereOne");
+  EXPECT_EQ(processor_name_in(of("0xc0", "0xac3")), "Ampere Ampere-1");
   EXPECT_EQ(processor_name_in(of("0x41", "0xfff")), "Arm part 0xfff");
   EXPECT_EQ(processor_name_in(of("0x77", "0x001")), "implementer 0x77 part 0x001");
 }
