@@ -92,9 +92,10 @@ std::vector<ModelConstruction> handed_models(const Content& content) {
   if (assigned == nullptr || !assigned->value.is("call")) {
     return {};
   }
-  const Node statement = assigned->node;
-  const std::vector<Node> nodes = nodes_in(statement, [](Node each) { return each.is("assignment"); });
-  return nodes.empty() ? std::vector<ModelConstruction>() : std::vector{ModelConstruction{assigned->value, nodes[0]}};
+  const std::vector<Node> nodes = assigned->node.exists()
+                                      ? nodes_in(assigned->node, [](Node each) { return each.is("assignment"); })
+                                      : std::vector<Node>();  // the value of a parameter
+  return {{assigned->value, nodes.empty() ? Node() : nodes.front()}};
 }
 
 /// The last assignment of a call to the name of the trained model; else the model that is handed to what trains it.

@@ -69,6 +69,9 @@ TEST(ScriptEdits, FindTheModelThatIsHandedToWhatTrainsIt) {
   EXPECT_THAT(script_changed(lightning + "trainer.fit(Net(), loader)\n", {"compile"}), HasSubstr("has no name there"));
   EXPECT_EQ(script_changed(lightning + "net = Net()\ntrainer.fit(model=net)\n", {"compile"}),
             lightning + "net = Net()\nnet.compile()\ntrainer.fit(model=net)\n");
+  const std::string given = "def train(net):\n    trainer.fit(net, loader)\n\ntrain(";
+  EXPECT_EQ(script_changed(lightning + given + "Net())\n", {"channels-last"}),
+            lightning + given + "Net().to(memory_format=torch.channels_last))\n");
   const std::string trainer =
       "import torch\nfrom transformers import BertModel, Trainer\n\ndef main():\n    model = BertModel(config)";
   EXPECT_EQ(script_changed(trainer + "\n    Trainer(model, args).train()\n\nmain()\n", {"compile"}),
