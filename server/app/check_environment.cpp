@@ -120,7 +120,9 @@ Check check_agent(const FirstStart& found) {
     return not_checked(name, "it needs an interpreter with torch, and the cache folder");
   }
   if (found.agent_loaded()) {
-    return {CheckStatus::kOk, name, std::string(found.built ? "built now" : "in the cache") + ", and loads", ""};
+    const bool is_bundled = worker::is_bundled(*found.cache, worker::agent_path(*found.cache, *environment));
+    const std::string origin = found.built ? "built now" : is_bundled ? "came with Ridgeline" : "in the cache";
+    return {CheckStatus::kOk, name, origin + ", and loads", ""};
   }
   std::string fix;
   if (found.failed_with(protocol::FailureKind::kAgentBuildFailed)) {

@@ -84,6 +84,7 @@ def test_a_package_with_agents_needs_no_compiler(pip: Callable[..., str], entry:
     assert "throughput" in run(program, "profile", entry, "--python", sys.executable, *SHORT, **nothing)
     assert not (cache / "agents").exists()
     assert "came with Ridgeline" in run(program, "agent", "list", **nothing)
+    assert "came with Ridgeline, and loads" in run(program, "doctor", "--python", sys.executable, **nothing)
     # Elsewhere they are named.
     named = {**nothing, "RIDGELINE_AGENTS": str(tmp_path / "packed" / "agents")}
     assert "throughput" in run(BINARY, "profile", entry, "--python", sys.executable, *SHORT, **named)
