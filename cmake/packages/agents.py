@@ -2,7 +2,7 @@
 
 For each pair, such as 2.13@3.11, builds what PROGRAM would build there, and copies it into FOLDER. Only headers are
 needed: those of torch come from its package in the index (kept in build/torch-headers), those of Python from an
-interpreter of that version, which tests/matrix.py finds.
+interpreter of that version, which tests/matrix.py finds; without a list, pairs that have none are left out.
 """
 
 from __future__ import annotations
@@ -96,9 +96,17 @@ def main(program: Path, folder: Path, wanted: list[str]) -> None:
         stubs = cache / "stubs"
         stubs.mkdir()
         library_stubs(stubs)
+        left_out = []
         for pair in wanted or pairs():
-            build(program, pair, cache, stubs)
+            try:
+                build(program, pair, cache, stubs)
+            except matrix.Failed as problem:
+                if wanted:
+                    sys.exit(f"{pair}: {problem}")
+                left_out.append(f"{pair}: {problem}")
         print(run(program, "agent", "export", folder, RIDGELINE_CACHE=name), end="")
+    if left_out:
+        print("Left out:", *left_out, sep="\n  ")
 
 
 if __name__ == "__main__":
