@@ -10,15 +10,12 @@
 #include <fstream>
 #include <limits>
 
-#include "base/file.h"
 #include "base/machine_limits.h"
 #include "worker/processor_name.h"
 
 namespace ridgeline::worker {
 
 namespace {
-
-constexpr std::size_t kMostCpuinfoBytes = std::size_t{16} << 20U;
 
 /// The bytes that this process may have by `ulimit -v` and `ulimit -d`, as batch systems without control groups set
 /// them.
@@ -40,8 +37,8 @@ std::uint64_t memory_capacity() { return std::min(base::machine_limits().memory_
 std::uint64_t memory_available() { return std::min(base::machine_limits().available_bytes, resource_limit()); }
 
 std::string processor_name() {
-  const auto text = base::read_text("/proc/cpuinfo", kMostCpuinfoBytes);
-  return processor_name_in(text ? *text : "");
+  std::ifstream file("/proc/cpuinfo");
+  return processor_name_in(file);
 }
 
 std::string host_name() {

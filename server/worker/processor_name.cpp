@@ -33,22 +33,23 @@ std::string arm_name(const json& table, const std::string& implementer, const st
 
 }  // namespace
 
-std::string processor_name_in(std::string_view cpuinfo) {
-  const json table = cpuinfo.find("CPU implementer") == std::string_view::npos ? json::object() : arm_table();
+std::string processor_name_in(std::istream& cpuinfo) {
+  json table;
   std::vector<std::string> names;
   std::string model;
   std::string implementer;
-  while (!cpuinfo.empty()) {
-    const std::size_t end = std::min(cpuinfo.find('\n'), cpuinfo.size());
-    const std::string_view line = cpuinfo.substr(0, end);
-    cpuinfo.remove_prefix(std::min(end + 1, cpuinfo.size()));
+  bool is_x86 = false;
+  for (std::string line; (!is_x86 || model.empty()) && std::getline(cpuinfo, line);) {
     const std::size_t colon = line.find(": ");
-    const std::string value(colon == std::string_view::npos ? "" : base::trimmed(line.substr(colon + 2)));
-    if (line.starts_with("model name") && model.empty()) {
+    const std::string value(colon == std::string::npos ? "" : base::trimmed(std::string_view(line).substr(colon + 2)));
+    if (line.starts_with("vendor_id")) {
+      is_x86 = true;
+    } else if (line.starts_with("model name") && model.empty()) {
       model = value;
     } else if (line.starts_with("CPU implementer")) {
       implementer = value;
     } else if (line.starts_with("CPU part")) {
+      table = table.is_null() ? arm_table() : std::move(table);
       std::string name = arm_name(table, implementer, value);
       if (std::ranges::find(names, name) == names.end()) {
         names.push_back(std::move(name));

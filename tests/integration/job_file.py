@@ -9,6 +9,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from content_hash import content_hash
+
 _MAGIC = b"RIDGEJOB"
 _START = 24  # bytes: the magic, the version and the length of the header
 _HASH = 16  # likewise, at the end
@@ -58,10 +60,7 @@ def write_job(file: Path, header: dict[str, Any], recordings: Sequence[bytes] = 
         rank["recordingBytes"] = len(recording)
     text = json.dumps(header).encode()
     content = _MAGIC + struct.pack("<IIQ", 1, 0, len(text)) + text + b"".join(recordings)
-    digest = 0xCBF29CE484222325
-    for byte in content:
-        digest = ((digest ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
-    file.write_bytes(content + f"{digest:016x}".encode())
+    file.write_bytes(content + content_hash(content).encode())
     return file
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import LINEAR_ENTRY, PYTHON, profile, ridgeline
+from content_hash import content_hash
 from training_scripts import SINGLE, TRAIN, number_of, write
 
 
@@ -29,14 +30,12 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def keep(folder: Path, description: str) -> None:
-    """Where known_device.cpp looks for it: by the FNV-1a hash of the benchmarks' number, the processor's name and the
+    """Where known_device.cpp looks for it: by the hash of the benchmarks' number, the processor's name and the
     number of processors."""
     device = json.loads(description)
-    identity = 0xCBF29CE484222325
-    for byte in b"2\xff" + device["name"].encode() + b"\xff" + str(device["computeUnits"]).encode():
-        identity = (identity ^ byte) * 0x100000001B3 % 2**64
+    identity = content_hash(b"2\xff" + device["name"].encode() + b"\xff" + str(device["computeUnits"]).encode())
     (folder / "devices").mkdir()
-    (folder / "devices" / f"{identity:016x}.json").write_text(description)
+    (folder / "devices" / f"{identity}.json").write_text(description)
 
 
 def assert_bounded(work: dict[str, Any]) -> None:

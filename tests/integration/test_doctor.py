@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from conftest import BINARY, ridgeline
+from content_hash import content_hash
 
 NAMES = ["interpreter", "torch", "agent", "compiler", "processor", "gpu", "scripts", "energy", "cache", "profiles"]
 
@@ -106,10 +107,14 @@ def test_an_interpreter_that_does_not_start(script: str, words: str, tmp_path: P
     assert words in found["interpreter"][1] and "--python" in found["interpreter"][1]
 
 
-def test_python_without_torch(tmp_path: Path) -> None:
-    python = tmp_path / "python"
+def python_without_packages(python: Path) -> Path:
     python.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')  # -S: no site-packages
     python.chmod(0o755)
+    return python
+
+
+def test_python_without_torch(tmp_path: Path) -> None:
+    python = python_without_packages(tmp_path / "python")
     found = doctor("--python", python)
     assert failures(found) == ["torch"]
     assert platform.python_version() in found["interpreter"][1]
@@ -131,9 +136,7 @@ def test_says_where_the_tool_of_a_project_keeps_its_environment(
 ) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
-    python = programs / "python3"
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
-    python.chmod(0o755)
+    python_without_packages(programs / "python3")
     project = tmp_path / "project"
     project.mkdir()
     entry = project / "train.py"
@@ -181,14 +184,6 @@ def test_a_compiler_that_does_not_run(tmp_path: Path) -> None:
     assert failures(found) == ["agent", "compiler"]
     assert "broken beyond repair" in found["agent"][1] and "CXX" in found["agent"][1]
     assert f"{compiler} does not run" in found["compiler"][1]
-
-
-def content_hash(content: bytes) -> str:
-    """As base::ContentHash."""
-    value = 0xCBF29CE484222325
-    for byte in content:
-        value = (value ^ byte) * 0x100000001B3 % 2**64
-    return f"{value:016x}"
 
 
 def test_an_agent_that_cannot_be_loaded_is_refused_and_built_anew(agent: Path, tmp_path: Path) -> None:

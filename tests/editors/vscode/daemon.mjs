@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { cpSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { createInterface } from 'node:readline';
 import { test } from 'node:test';
+import { anotherMachine } from './machine.mjs';
 import { long, ownWindow, vscode } from './shared.mjs';
 import { root, until } from './workbench.mjs';
 
@@ -70,19 +68,9 @@ test('a daemon that is killed comes back; one that dies again and again is given
   await window.status.getByText('samples/s').waitFor();
 });
 
-/** A machine to profile on: a real sshd; `drop()` breaks its connections. */
-async function anotherMachine(t) {
-  const agents = path.join(process.env.RIDGELINE_CACHE ?? path.join(root, 'build/cache'), 'agents');
-  const machine = spawn(path.join(root, '.venv/bin/python'), [path.join(root, 'tests/remote/sshd.py'), agents], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
-  t.after(() => new Promise((resolve) => machine.once('exit', resolve).stdin.end()));
-  const [said] = await once(createInterface(machine.stdout), 'line');
-  return { ...JSON.parse(said), drop: () => machine.stdin.write('drop\n') };
-}
-
 long('a profile on another machine goes on while the connection is broken', async (t) => {
-  const machine = await anotherMachine(t);
+  const cache = process.env.RIDGELINE_CACHE ?? path.join(root, 'build/cache');
+  const machine = await anotherMachine(t, path.join(cache, 'agents'));
   const local = vscode.project();
   const remote = `${local}-there`;
   cpSync(local, remote, { recursive: true });

@@ -1,12 +1,11 @@
 /** What package.json says, against what is documented. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { createInterface } from 'node:readline';
 import { test } from 'node:test';
+import { anotherMachine } from './machine.mjs';
 import { builtVsix, root } from './workbench.mjs';
 
 const read = (...names) => readFileSync(path.join(root, ...names), 'utf8');
@@ -183,16 +182,7 @@ test('the server is started here on Linux, and over ssh from other systems', asy
   });
 
   // What a Mac would run, on a host that has nothing but the program.
-  const machine = spawn(
-    path.join(root, '.venv/bin/python'),
-    [path.join(root, 'tests/remote/sshd.py'), path.join(root, 'tests/remote')],
-    {
-      stdio: ['pipe', 'pipe', 'inherit'],
-    },
-  );
-  t.after(() => new Promise((resolve) => machine.once('exit', resolve).stdin.end()));
-  const [said] = await once(createInterface(machine.stdout), 'line');
-  const { host: name, options } = JSON.parse(said);
+  const { host: name, options } = await anotherMachine(t, path.join(root, 'tests/remote'));
   const there = { name, options, program: path.join(root, 'build/bin/ridgeline') };
   const { command, args } = serverCommand('darwin', 'ridgeline', there);
   const server = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] });

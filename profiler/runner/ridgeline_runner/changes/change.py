@@ -60,12 +60,11 @@ class Parts:
         """The parameters and buffers that only modules that are taken out have, each as the dictionary that holds it
         and its key there."""
         out = {id(module): module for taken in self.taken_out for module in taken.modules()}
-        inside = {id(module) for model in self.models for module in model.modules()} - set(out)
         kept = {
             id(tensor)
             for model in self.models
             for module in model.modules()
-            if id(module) in inside
+            if id(module) not in out
             for tensor in (*module._parameters.values(), *module._buffers.values())
         }
         holders = [tensors for module in out.values() for tensors in (module._parameters, module._buffers)]

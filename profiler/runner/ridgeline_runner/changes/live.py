@@ -30,7 +30,6 @@ class LiveChange:
         self._stack: contextlib.ExitStack | None = None
         self._on: _State | None = None  # what the changes make of the step; None: not known yet
         self._off: _State | None = None
-        self._unused: list[Any] = []  # tensors that the step does without, while it is on
 
     def on(self) -> None:
         """Raises NotApplicable the first time; then nothing is changed."""
@@ -43,9 +42,8 @@ class LiveChange:
                 raise
         else:
             self._on.restore()
-        self._unused = [holder[key] for holder, key in self._parts.unused()]
-        for tensor in self._unused:
-            tensor.grad = None
+        for holder, key in self._parts.unused():
+            holder[key].grad = None
         self._stack = self._parts.surroundings()
 
     def kept_bytes(self) -> int:
@@ -53,9 +51,10 @@ class LiveChange:
         would not have it: what modules that are taken out hold, and what optimizers have of what is not trained."""
         import torch
 
-        without = [*self._unused, *(self._off.frozen() if self._off is not None else [])]
+        unused = [holder[key] for holder, key in self._parts.unused()]
+        without = [*unused, *(self._off.frozen() if self._off is not None else [])]
         states = [o.state[one] for o in self._parts.optimizers for one in without if one in o.state]
-        tensors = [*self._unused, *(value for state in states for value in state.values())]
+        tensors = [*unused, *(value for state in states for value in state.values())]
         storages = [one.untyped_storage() for one in tensors if isinstance(one, torch.Tensor)]
         return sum({one.data_ptr(): one.nbytes() for one in storages}.values())
 
