@@ -257,6 +257,9 @@ WorkerMessage message_from(const json& value) {
   if (type == "choose") {
     return sizes_asked_from(value);
   }
+  if (type == "firstFigures") {
+    return FirstFiguresOffered{};
+  }
   if (type == "failure") {
     return failure_from(value);
   }
@@ -349,6 +352,7 @@ std::string run_message(int run, const RunSpec& spec) {
                {"finishWithinSeconds", spec.finish_within_seconds},
                {"code", spec.code},
                {"listOperations", spec.list_operations},
+               {"firstFigures", spec.first_figures},
                {"overlay", std::move(overlay)}};
   if (spec.experiment.has_value()) {
     body["experiment"] = experiment_json(*spec.experiment);
@@ -359,5 +363,7 @@ std::string run_message(int run, const RunSpec& spec) {
 std::string chosen_message(const std::vector<int>& batch_sizes) {
   return json{{"type", "chosen"}, {"batchSizes", batch_sizes}}.dump();
 }
+
+std::string shown_message() { return json{{"type", "shown"}}.dump(); }
 
 }  // namespace ridgeline::protocol

@@ -3,10 +3,11 @@
 // On the control channel, to the fork server: loadAgent, run. From it: ready or unusable; agentLoaded or agentRefused;
 // started, exited. A process of a job sends joined, is answered with loadAgent, and goes on as a run. On a run's own
 // channel, from its child: progress, recording (its bytes follow), warmed, timed, choose, skipped; a result that is not
-// final once the user's batch size is recorded, and at last one that is, or failure; to it: chosen, the answer to
-// choose; before the final result stepListed. A rank of a job asks with readyToRecord which steps all ranks record, is
-// answered with recordSteps, and sends communication after its recording. A run that is an experiment sends progress,
-// captured, operationBegins, operationTime, tried, and at last experimentEnded or failure.
+// final once the user's batch size is recorded, firstFigures after another one, and at last one that is, or failure; to
+// it: chosen, the answer to choose, and shown, that to firstFigures; before the final result stepListed. A rank of a
+// job asks with readyToRecord which steps all ranks record, is answered with recordSteps, and sends communication after
+// its recording. A run that is an experiment sends progress, captured, operationBegins, operationTime, tried, and at
+// last experimentEnded or failure.
 #pragma once
 
 #include <cstddef>
@@ -120,6 +121,8 @@ struct SizesAsked {
   std::vector<int> excluded;  ///< failed, or kept out of the models
   std::vector<RoundTimes> samples;
 };
+/// The user's batch size is recorded, and what was measured of it can be shown; `shown_message` answers.
+struct FirstFiguresOffered {};
 inline constexpr std::size_t kMaxRounds = 1024;
 inline constexpr std::size_t kMaxSizesListed = 4096;
 
@@ -213,10 +216,10 @@ inline constexpr std::size_t kMaxUnusedGradients = 4096;
 inline constexpr std::size_t kMaxWarnings = 16;
 inline constexpr std::size_t kMaxWarningBytes = 4096;
 
-using WorkerMessage =
-    std::variant<Ready, Unusable, Joined, AgentLoaded, AgentRefused, Started, Exited, Progress, RecordingAnnounced,
-                 ReadyToRecord, CommunicationTrace, Warmed, Timed, SizesAsked, SkippedBatch, Failure, RunResult,
-                 StepListed, Captured, OperationBegins, OperationTimed, Tried, Replica, ExperimentEnded>;
+using WorkerMessage = std::variant<Ready, Unusable, Joined, AgentLoaded, AgentRefused, Started, Exited, Progress,
+                                   RecordingAnnounced, ReadyToRecord, CommunicationTrace, Warmed, Timed, SizesAsked,
+                                   FirstFiguresOffered, SkippedBatch, Failure, RunResult, StepListed, Captured,
+                                   OperationBegins, OperationTimed, Tried, Replica, ExperimentEnded>;
 
 /// A message of the worker. Never throws.
 base::Result<WorkerMessage> parse_worker_message(std::string_view json);
@@ -243,6 +246,7 @@ struct RunSpec {
   double finish_within_seconds = 0;        ///< what does not fit is left out; 0: everything is measured
   std::vector<std::string> code{};         ///< packages whose lines are counted, too; by import name
   bool list_operations = true;             ///< one iteration more, after everything was measured
+  bool first_figures = false;              ///< the runner offers them where the run takes long: FirstFiguresOffered
   std::optional<Experiment> experiment{};  ///< instead of a profile
 };
 
@@ -282,5 +286,7 @@ std::string record_steps_message(const RecordSteps& steps);
 std::string not_recorded_message();
 std::string run_message(int run, const RunSpec& spec);
 std::string chosen_message(const std::vector<int>& batch_sizes);
+/// The first figures are shown, or cannot be.
+std::string shown_message();
 
 }  // namespace ridgeline::protocol

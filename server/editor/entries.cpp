@@ -24,6 +24,18 @@ app::RunFailure for_editor(app::RunFailure failure) {
   return failure;
 }
 
+/// Puts back the figures that the first ones of a profile had replaced. Files that have changed since stay changed.
+void take_back(Entry& entry, const Entry& before) {
+  entry.figures = before.figures;
+  entry.changed.insert(before.changed.begin(), before.changed.end());
+  entry.batch_size_changed = before.batch_size_changed;
+  entry.not_profiled = before.not_profiled;
+  entry.change = before.change;
+  entry.comparison = before.comparison;
+  entry.failed = before.failed;
+  entry.trial = before.trial;
+}
+
 std::shared_ptr<const analysis::Comparison> comparison_of(const analysis::Profile& before,
                                                           const analysis::Profile& now) {
   if (before.batch_size != now.batch_size || before.iteration.ms.value <= 0 || now.iteration.ms.value <= 0) {
@@ -184,8 +196,10 @@ base::Task<ProfileEnd> Entries::profile(app::ProfileRequest request, app::Target
   }
   const app::ProfileQueue::Ticket ticket = queue_->new_ticket();
   const bool must_end_soon = request.finish_within_seconds > 0;
-  auto job = queue_->profile(ticket, std::move(request), target,
-                             events_of(target, ticket, editor_vouches, std::move(progress)));
+  app::JobEvents events = events_of(target, ticket, editor_vouches, std::move(progress));
+  events.first = lifetime_.guard(
+      [this, path = target.entry](app::ProfileWithSources first) { show_first(path, std::move(first)); });
+  auto job = queue_->profile(ticket, std::move(request), target, std::move(events));
   Entry& entry = change(target);
   entry.profiled_here = true;
   entry.script.reset();
@@ -254,6 +268,10 @@ void Entries::profiled(const std::string& path, app::ProfileQueue::Ticket ticket
   if (latest) {
     entry.active.reset();
   }
+  const auto before_first = std::exchange(entry.before_first, nullptr);
+  if (before_first != nullptr) {
+    take_back(entry, *before_first);
+  }
   if (outcome.has_error()) {
     const bool too_slow = must_end_soon && outcome.error().kind == protocol::FailureKind::kTimeout;
     const bool given_up = too_slow || protocol::info_of(outcome.error().kind).ended_on_purpose();
@@ -275,6 +293,14 @@ void Entries::profiled(const std::string& path, app::ProfileQueue::Ticket ticket
   show(path, std::make_shared<const Figures>(std::move(*outcome), std::move(models)), std::move(changed));
 }
 
+void Entries::show_first(const std::string& path, app::ProfileWithSources first) {
+  const auto before = find(path);
+  std::set<std::string> changed(first.changed.begin(), first.changed.end());
+  auto models = before->figures != nullptr ? before->figures->models() : nullptr;
+  change(path).before_first = before;
+  show(path, std::make_shared<const Figures>(std::move(first), std::move(models)), std::move(changed));
+}
+
 void Entries::show(const std::string& path, std::shared_ptr<const Figures> figures, std::set<std::string> changed) {
   Entry& entry = change(path);
   entry.changed = std::move(changed);
@@ -284,7 +310,7 @@ void Entries::show(const std::string& path, std::shared_ptr<const Figures> figur
     entry.trial.reset();  // it was about the figures before these
   }
   const auto before = std::exchange(entry.figures, std::move(figures));
-  if (before == nullptr) {
+  if (before == nullptr || entry.before_first != nullptr) {
     entry.change.clear();
     entry.comparison.reset();
   } else if (before->profile().id == entry.figures->profile().id) {

@@ -52,9 +52,11 @@ struct Entry {
   std::shared_ptr<const app::ScriptRequest> script;
   std::optional<app::ProfileQueue::Ticket> active;  ///< the profile that is queued or running
   protocol::Progress progress;                      ///< of it
-  std::optional<TrialState> trial;                  ///< nothing: neither running nor explained
-  int trials = 0;            ///< with a result, since the process started: tells figures with the same id apart
-  std::string not_profiled;  ///< why the last save was not profiled, without its last full stop; mostly empty
+  /// What there was before the first figures of that profile replaced it; null: they have not.
+  std::shared_ptr<const Entry> before_first;
+  std::optional<TrialState> trial;  ///< nothing: neither running nor explained
+  int trials = 0;                   ///< with a result, since the process started: tells figures with the same id apart
+  std::string not_profiled;         ///< why the last save was not profiled, without its last full stop; mostly empty
 
   /// The figures are from an older version of the code. They are where only its batch size is another one: what it
   /// would bring is predicted.
@@ -188,6 +190,8 @@ class Entries {
   base::Task<void> load_kept(app::ProfileRequest request, app::Target target);
   /// In the place of those before. `changed`: files that are not what ran.
   void show(const std::string& path, std::shared_ptr<const Figures> figures, std::set<std::string> changed);
+  /// The first figures of the profile that runs, until it ends.
+  void show_first(const std::string& path, app::ProfileWithSources first);
   void end_trial(const std::string& path, const std::shared_ptr<const Figures>& held, app::ProfileOutcome outcome);
 
   boost::asio::io_context& loop_;

@@ -141,7 +141,7 @@ void WhatIfFlow::drop_older(const Entry& entry) {
 }
 
 std::optional<AppliedChange> WhatIfFlow::applied(const Entry& entry) {
-  if (entry.figures == nullptr) {
+  if (entry.figures == nullptr || entry.before_first != nullptr) {
     return std::nullopt;
   }
   drop_older(entry);

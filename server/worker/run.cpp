@@ -255,7 +255,7 @@ void Run::report_fork_server_lost(const std::string& message) const {
 /// The runner waits for the answer, and goes on without one when it cannot be written.
 void Run::on_sizes_asked(const protocol::SizesAsked& asked) {
   if (!request_.chooser.choose) {
-    answer_choice({});
+    answer(protocol::chosen_message({}));
     return;
   }
   ChoiceAsked choice{asked, "", {}};
@@ -269,7 +269,8 @@ void Run::on_sizes_asked(const protocol::SizesAsked& asked) {
       choice.recorded.push_back({batch.batch_size, false, {}, {}, 1, batch.recording});
     }
   }
-  const auto chosen = lifetime_.guard([this](const std::vector<int>& sizes) { answer_choice(sizes); });
+  const auto chosen =
+      lifetime_.guard([this](const std::vector<int>& sizes) { answer(protocol::chosen_message(sizes)); });
   asio::post(request_.chooser.executor,
              [choice = std::move(choice), choose = request_.chooser.choose, &loop = loop_, chosen] {
                std::vector<int> sizes;
@@ -282,8 +283,20 @@ void Run::on_sizes_asked(const protocol::SizesAsked& asked) {
              });
 }
 
-void Run::answer_choice(const std::vector<int>& sizes) {
-  const auto frame = std::make_shared<std::string>(protocol::encode_message(protocol::chosen_message(sizes)));
+void Run::on_first_figures() {
+  if (!request_.spec->first_figures || std::exchange(has_offered_figures_, true)) {
+    return;  // the channel's other end is not to be trusted
+  }
+  const auto go_on = lifetime_.guard([this] { answer(protocol::shown_message()); });
+  if (auto measured = inbox_.first_measured()) {
+    request_.handler(FirstFigures{{std::move(*measured), environment_.value_or(protocol::WorkerEnvironment{})}, go_on});
+  } else {
+    go_on();
+  }
+}
+
+void Run::answer(std::string_view message) {
+  const auto frame = std::make_shared<std::string>(protocol::encode_message(message));
   asio::async_write(channel_->socket, asio::buffer(*frame), [frame](const auto& /*error*/, std::size_t /*count*/) {});
 }
 

@@ -56,7 +56,14 @@ struct Chooser {
   std::function<std::vector<int>(const ChoiceAsked&)> choose;
 };
 
-using Event = std::variant<protocol::Progress, Finished>;
+/// What was measured of the user's batch size, before the others are: the runner waits for some seconds until it may
+/// go on. Only where RunSpec::first_figures asks for it.
+struct FirstFigures {
+  RunOutput measured;
+  std::function<void()> go_on;  ///< to be called once, on the loop; does nothing when the run is gone
+};
+
+using Event = std::variant<protocol::Progress, FirstFigures, Finished>;
 using EventHandler = std::function<void(Event)>;
 
 struct RunLimits {
@@ -148,6 +155,7 @@ class Run final : private RunInboxListener {
 
   void on_progress(const protocol::Progress& progress) override { report(progress); }
   void on_sizes_asked(const protocol::SizesAsked& asked) override;
+  void on_first_figures() override;
   void fail(protocol::FailureKind kind, std::string message) {
     fail(protocol::failure_of(kind, "", std::move(message)));
   }
@@ -158,7 +166,7 @@ class Run final : private RunInboxListener {
   void expect_answer(std::chrono::milliseconds patience);
   void report_fork_server_lost(const std::string& message) const;
   void watch_process();
-  void answer_choice(const std::vector<int>& sizes);
+  void answer(std::string_view message);
   void finish_when_over();
   void finish_early(protocol::Failure failure);
   bool is_experiment() const { return request_.spec.has_value() && request_.spec->experiment.has_value(); }
@@ -177,6 +185,7 @@ class Run final : private RunInboxListener {
   std::string stage_ = "start";  ///< of the last progress
   std::string doing_;            ///< its message
   bool has_second_fork_server_ = false;
+  bool has_offered_figures_ = false;
   bool abandoned_ = false;
   boost::asio::steady_timer limit_timer_;
   boost::asio::steady_timer kill_timer_;

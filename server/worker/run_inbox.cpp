@@ -41,6 +41,12 @@ std::size_t stand_ins(const MeasuredBatch& batch) {
   return std::min<std::size_t>(2, std::max<std::size_t>(2, batch.warmup_ns.size()) - 1);
 }
 
+void use_stand_ins(MeasuredBatch& batch) {
+  if (batch.times_ns.empty()) {
+    batch.times_ns.assign(batch.warmup_ns.end() - static_cast<std::ptrdiff_t>(stand_ins(batch)), batch.warmup_ns.end());
+  }
+}
+
 }  // namespace
 
 protocol::Failure channel_broken(const std::string& what) {
@@ -77,14 +83,20 @@ std::optional<Measured> RunInbox::take_measured() {
   if (users == nullptr || users->check || users->recording == nullptr) {
     return std::nullopt;
   }
-  for (MeasuredBatch& batch : batches_) {
-    if (batch.times_ns.empty()) {
-      batch.times_ns.assign(batch.warmup_ns.end() - static_cast<std::ptrdiff_t>(stand_ins(batch)),
-                            batch.warmup_ns.end());
-    }
-  }
+  std::ranges::for_each(batches_, use_stand_ins);
   return Measured{std::move(*result_), std::move(batches_), std::move(skipped_), std::move(communication_),
                   std::move(listed_)};
+}
+
+std::optional<Measured> RunInbox::first_measured() const {
+  const auto users =
+      std::ranges::find(batches_, result_.has_value() ? result_->batch_size : 0, &MeasuredBatch::batch_size);
+  if (users == batches_.end() || users->check || users->recording == nullptr) {
+    return std::nullopt;
+  }
+  Measured measured{*result_, {*users}, skipped_};
+  use_stand_ins(measured.batches.front());
+  return measured;
 }
 
 std::optional<Measured> RunInbox::take_measured_until(const protocol::Failure& end, const std::string& project_root) {
@@ -124,6 +136,8 @@ std::optional<protocol::Failure> RunInbox::take_message(protocol::WorkerMessage 
       return inbox_failure(protocol::FailureKind::kWorkerProtocol, "The worker asked for batch sizes too often.");
     }
     listener_.on_sizes_asked(*asked);
+  } else if (std::holds_alternative<protocol::FirstFiguresOffered>(message)) {
+    listener_.on_first_figures();
   } else if (const auto* ready = std::get_if<protocol::ReadyToRecord>(&message)) {
     listener_.on_ready_to_record(*ready);
   } else if (auto* communication = std::get_if<protocol::CommunicationTrace>(&message)) {

@@ -64,6 +64,7 @@ class RunInboxListener {
   virtual void on_progress(const protocol::Progress& /*progress*/) {}
   virtual void on_sizes_asked(const protocol::SizesAsked& /*asked*/) {}
   virtual void on_ready_to_record(const protocol::ReadyToRecord& /*ready*/) {}
+  virtual void on_first_figures() {}
 };
 
 /// Fed by one thread with the channel's bytes as they come. Untrusted: user code can write to the channel.
@@ -84,6 +85,8 @@ class RunInbox {
   const std::optional<protocol::Failure>& runner_failure() const { return runner_failure_; }
   /// Whether the runner has said that it measured everything. Whether that is so, only take_measured() knows.
   bool has_final_result() const { return (result_.has_value() && result_->is_final) || findings_.threads > 0; }
+  /// What was measured of the user's batch size so far, as take_measured() has it; nothing when it is not recorded yet.
+  std::optional<Measured> first_measured() const;
   /// What an experiment has found until now. Leaves the inbox without it.
   ExperimentFindings take_findings() { return std::exchange(findings_, {}); }
   /// What was measured until now; nothing when the user's batch size is not recorded yet. A batch size without bare

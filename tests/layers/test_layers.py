@@ -49,11 +49,12 @@ HOMES = [
             "server/base/machine_limits.cpp",
             "server/base/executable.cpp",
             "server/base/random_digits.cpp",
+            "server/base/lock_file.cpp",
             "server/base/result.h",
         ],
     ),
     (
-        r"base/(?:executable|file|lifetime|random_digits|task)\.h",
+        r"base/(?:executable|file|lifetime|lock_file|random_digits|task)\.h",
         [
             "server/base",
             "server/store",

@@ -19,7 +19,7 @@ import sys
 import traceback
 from typing import Any
 
-from ridgeline_runner.common import descendants, overlay
+from ridgeline_runner.common import descendants, overlay, sources
 from ridgeline_runner.common.channel import VERSION, Channel, ChannelClosed
 from ridgeline_runner.common.failure import summary
 from ridgeline_runner.machine.interpreter import collector_paused, environment, load_agent
@@ -115,7 +115,6 @@ class _Parent:
             load_agent(path)
             # So that not every child has to do it.
             from ridgeline_runner import session
-            from ridgeline_runner.common import sources
 
             assert session
             sources.remember_modules()
@@ -135,6 +134,7 @@ class _Parent:
             # imported, the run says so if it needs it.
             with contextlib.suppress(Exception), collector_paused():
                 import torch._dynamo  # noqa: F401
+            sources.remember_modules()
             _keep_objects()
         self._usual_threads = descendants.threads_on_machine()
         parent = os.getpid()

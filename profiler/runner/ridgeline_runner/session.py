@@ -25,6 +25,7 @@ from ridgeline_runner.machine import devices, energy
 from ridgeline_runner.machine.processors import ProcessorWatch
 from ridgeline_runner.step.batch_sizes import Budget
 from ridgeline_runner.step.entry import load_entry_point
+from ridgeline_runner.step.first_figures import FirstFigures
 from ridgeline_runner.step.fitting import MemoryFit
 from ridgeline_runner.step.fresh_process import FreshProcesses, time_rounds
 from ridgeline_runner.step.recorder import Recorder, Stage, name_compiled_kernels
@@ -49,7 +50,10 @@ def run(spec: dict[str, Any], channel: Channel) -> int:
             if "experiment" in spec:
                 tries = spec["experiment"]["kind"] == "try"
                 processes = FreshProcesses(lambda request: _time_changed(spec, request), channel) if tries else None
-                experiment.run(spec, reporter, _observe(spec), processes)
+                recorder = _observe(spec)
+                if processes is not None:
+                    processes.settle()
+                experiment.run(spec, reporter, recorder, processes)
             else:
                 _profile(spec, reporter)
         except ChannelClosed:
@@ -63,11 +67,14 @@ def run(spec: dict[str, Any], channel: Channel) -> int:
 
 
 def _profile(spec: dict[str, Any], reporter: Reporter) -> None:
+    run_began = perf_counter()
     processors = ProcessorWatch()
+    processors.begin()
     deadline = Deadline(float(spec.get("finishWithinSeconds", 0.0)))
     budget_seconds = float(spec.get("timeBudgetSeconds", 10.0))
     processes = FreshProcesses(lambda request: _time_apart(spec, budget_seconds, request), reporter.channel)
     recorder = _observe(spec)
+    processes.settle()
     began = perf_counter()
     step, unused = _load(spec, recorder, reporter)
     load_seconds = perf_counter() - began
@@ -85,10 +92,14 @@ def _profile(spec: dict[str, Any], reporter: Reporter) -> None:
     chosen = recordings.record_chosen()
     result = Result(spec, reporter, recorder, step.device, processors, chosen.batch_size, cpu_for_cuda)
     result.send(final=False)  # for a run that is cut short
-    sampled = recordings.record_others(chosen, spec.get("batchSizes") or [], spec.get("checkSizes") or [])
+    wanted = bool(spec.get("firstFigures", False))
+    first = FirstFigures(reporter, result, processors, processes, run_began, wanted=wanted)
+    requested, checks = spec.get("batchSizes") or [], spec.get("checkSizes") or []
+    sampled = recordings.record_others(chosen, requested, checks, before_each=first.offer)
     recorder.detach()
     processors.begin()
-    Rounds(step, reporter, budget, processors, deadline, processes, load_seconds).run(sampled)
+    rounds = Rounds(step, reporter, budget, processors, deadline, processes, load_seconds)
+    rounds.run(sampled, after_each=first.offer)
     processes.close()
     if step.unsettled_steps:
         reporter.warnings.insert(0, not_settled(step.unsettled_steps))

@@ -1,5 +1,6 @@
 #include "app/profiling/profile_entry.h"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -88,6 +89,19 @@ base::Task<ProfileOutcome> make_profile(EntryRunner& runner, ProfileRequest requ
     return made;
   });
   co_return co_await std::move(making);
+}
+
+std::optional<ProfileWithSources> first_profile(worker::RunOutput measured, ProfileRequest request,
+                                                const Target& target, const PlannedRun& plan) {
+  request.keep = false;
+  measured.result.warnings.resize(std::min(measured.result.warnings.size(), protocol::kMaxWarnings - 1));
+  measured.result.warnings.emplace_back(
+      "These are the first figures. Timing goes on, and other batch sizes are measured.");
+  auto run = analyse_run({std::move(measured), {}, std::nullopt}, plan);
+  if (!run) {
+    return std::nullopt;
+  }
+  return profile_with_sources(keep_with_texts(std::move(*run), request, target));
 }
 
 base::Task<ProfileOutcome> try_batch_size(EntryRunner& runner, ProfileRequest request, Target target,

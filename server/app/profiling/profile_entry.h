@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "app/profiling/off_loop.h"
@@ -34,6 +35,11 @@ base::Task<base::Result<ProfiledEntry, RunFailure>> profile_entry(EntryRunner& r
 
 /// The same for an editor, which keeps it in memory.
 base::Task<ProfileOutcome> make_profile(EntryRunner& runner, ProfileRequest request, Target target);
+
+/// What a run has measured of the user's batch size before it has measured the others, analysed. It is not kept.
+/// Nothing where that is not enough. Reads files; for a thread that may wait.
+std::optional<ProfileWithSources> first_profile(worker::RunOutput measured, ProfileRequest request,
+                                                const Target& target, const PlannedRun& plan);
 
 /// A trial (app/profiling/tried_change.h) of the batch size that the request checks.
 base::Task<ProfileOutcome> try_batch_size(EntryRunner& runner, ProfileRequest request, Target target,

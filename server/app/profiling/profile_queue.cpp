@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "app/profiling/entry_lock.h"
+#include "app/profiling/kept_profiles.h"
 #include "app/profiling/profile_entry.h"
 #include "app/profiling/remaining_time.h"
 #include "app/profiling/run_script.h"
@@ -22,6 +24,16 @@ namespace {
 
 /// After which an idle worker gives its memory back: a quarter of an hour of editing without a profile.
 constexpr std::chrono::minutes kIdle{15};
+
+/// Between two looks at whether another daemon has come to an end.
+constexpr std::chrono::milliseconds kPause{100};
+
+base::Task<bool> paused(asio::io_context& loop) {
+  asio::steady_timer timer(loop, kPause);
+  auto waiting = timer.async_wait(asio::use_awaitable);
+  co_await std::move(waiting);
+  co_return true;
+}
 
 RunFailure ended(FailureKind kind) {
   return {protocol::failure_of(kind, "start",
@@ -43,6 +55,8 @@ struct ProfileQueue::Job {
   std::optional<ScriptRequest> script{};             ///< in place of `request`
   std::optional<protocol::Experiment> experiment{};  ///< in place of a profile
   std::unique_ptr<ScriptProcess> script_process{};   ///< while it runs
+  std::int64_t asked_s = seconds_since_1970();
+  std::optional<base::LockFile> lock{};  ///< of the entry, while it is profiled
   State state = State::kWaiting;
   std::optional<FailureKind> ended_as{};           ///< kCancelled or kSuperseded while its run is being ended
   std::function<void(bool)> go{};                  ///< its turn has come
@@ -275,6 +289,17 @@ base::Task<void> ProfileQueue::run(std::shared_ptr<Job> job) {
   if (!co_await std::move(turn)) {
     co_return;
   }
+  if (!job->script.has_value() && !job->is_trial()) {
+    auto waiting = made_elsewhere(job);
+    auto made = co_await std::move(waiting);
+    if (job->state == Job::State::kEnded) {
+      co_return;
+    }
+    if (made.has_value()) {
+      finish(*job, std::move(*made));
+      co_return;
+    }
+  }
   JobRunner runner(*this, job, job->script.has_value() && job->script->sizes.has_value());
   auto making = job->script.has_value() ? make_script_profile(runner, *job->script, job->target, job->events.first)
                 : job->is_trial()       ? app::try_batch_size(runner, job->request, job->target, job->held)
@@ -286,6 +311,46 @@ base::Task<void> ProfileQueue::run(std::shared_ptr<Job> job) {
     outcome = ended(*job->ended_as);
   }
   finish(*job, std::move(outcome));
+}
+
+base::Task<std::optional<ProfileWithSources>> ProfileQueue::made_elsewhere(std::shared_ptr<Job> job) {
+  bool has_waited = false;
+  bool is_same_request = false;
+  for (;;) {
+    const auto take = [job] { return std::make_shared<EntryLock>(lock_entry(job->request, job->target)); };
+    auto taking = base::while_alive(lifetime_, base::run_on(pool_, take));
+    const std::shared_ptr<EntryLock> taken = co_await std::move(taking);
+    if (auto* lock = std::get_if<std::optional<base::LockFile>>(&*taken)) {
+      if (lock->has_value()) {
+        job->lock.emplace(std::move(**lock));
+      }
+      break;
+    }
+    if (!std::exchange(has_waited, true)) {
+      job->events.progress({"start", 0, "Waiting for another window, which profiles this file"});
+    }
+    is_same_request = std::get<ProfiledElsewhere>(*taken).is_same_request;
+    auto pausing = base::while_alive(lifetime_, paused(loop_));
+    co_await std::move(pausing);
+    if (job->state == Job::State::kEnded) {
+      co_return std::nullopt;
+    }
+  }
+  if (!has_waited || !is_same_request || !job->request.keep || !job->request.overlay.empty()) {
+    co_return std::nullopt;
+  }
+  const auto load = [job]() -> std::shared_ptr<ProfileWithSources> {
+    try {
+      auto made = load_profile(job->request, job->target);
+      const bool is_new = made.has_value() && made->created_s >= job->asked_s;
+      return is_new ? std::make_shared<ProfileWithSources>(std::move(*made)) : nullptr;
+    } catch (const std::exception&) {
+      return nullptr;  // it is made here
+    }
+  };
+  auto loading = base::while_alive(lifetime_, base::run_on(pool_, load));
+  const std::shared_ptr<ProfileWithSources> made = co_await std::move(loading);
+  co_return made != nullptr ? std::optional(std::move(*made)) : std::nullopt;
 }
 
 base::Task<void> ProfileQueue::run_experiment(std::shared_ptr<Job> job) {
@@ -339,12 +404,17 @@ base::Task<std::shared_ptr<worker::Finished>> ProfileQueue::measure(std::shared_
     interpreter_ = job->target.interpreter.path;
     worker_ = std::make_unique<worker::Worker>(loop_, reaper_, worker::WorkerOptions{interpreter_, job->target.cache});
   }
-  const auto begin = [this, job, &plan, remaining](std::function<void(std::shared_ptr<worker::Finished>)> done) {
-    const auto handle = [this, job, done, remaining](worker::Event event) {
+  plan.spec.first_figures = !job->is_trial() && !job->experiment.has_value() && job->events.first != nullptr;
+  const auto shared_plan = plan.spec.first_figures ? std::make_shared<const PlannedRun>(plan) : nullptr;
+  const auto begin = [this, job, &plan, shared_plan,
+                      remaining](std::function<void(std::shared_ptr<worker::Finished>)> done) {
+    const auto handle = [this, job, shared_plan, done, remaining](worker::Event event) {
       if (auto* end = std::get_if<worker::Finished>(&event)) {
         // Not from within the worker's call: what follows may start its next run.
         const auto finished = std::make_shared<worker::Finished>(std::move(*end));
         asio::post(loop_, lifetime_.guard([done, finished] { done(finished); }));
+      } else if (auto* first = std::get_if<worker::FirstFigures>(&event)) {
+        base::start(loop_, show_first(job, shared_plan, std::make_shared<worker::FirstFigures>(std::move(*first))));
       } else if (!job->ended_as.has_value()) {
         const auto& step = std::get<protocol::Progress>(event);
         job->events.progress(remaining == nullptr ? step : remaining->of(step, RemainingTime::Clock::now()));
@@ -354,6 +424,25 @@ base::Task<std::shared_ptr<worker::Finished>> ProfileQueue::measure(std::shared_
   };
   auto finished = base::callback<std::shared_ptr<worker::Finished>>(begin);
   co_return co_await std::move(finished);
+}
+
+base::Task<void> ProfileQueue::show_first(std::shared_ptr<Job> job, std::shared_ptr<const PlannedRun> plan,
+                                          std::shared_ptr<worker::FirstFigures> first) {
+  const auto analyse = [first, plan, request = job->request,
+                        target = job->target]() -> std::shared_ptr<ProfileWithSources> {
+    try {
+      auto made = first_profile(std::move(first->measured), request, target, *plan);
+      return made.has_value() ? std::make_shared<ProfileWithSources>(std::move(*made)) : nullptr;
+    } catch (const std::exception&) {
+      return nullptr;  // the analysis of all that the run measures says why
+    }
+  };
+  auto analysing = base::while_alive(lifetime_, base::run_on(pool_, analyse));
+  const std::shared_ptr<ProfileWithSources> made = co_await std::move(analysing);
+  if (made != nullptr && job->state == Job::State::kRunning && !job->ended_as.has_value()) {
+    job->events.first(std::move(*made));
+  }
+  first->go_on();
 }
 
 void ProfileQueue::supersede(base::FunctionRef<bool(const Job&)> which) {
@@ -409,6 +498,7 @@ bool ProfileQueue::close(Job& job) {
     return false;  // it was ended while it was analysed
   }
   job.state = Job::State::kEnded;
+  job.lock.reset();
   job.go = nullptr;
   std::erase_if(jobs_, [&](const auto& one) { return one.get() == &job; });
   start_next();

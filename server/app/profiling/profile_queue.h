@@ -31,7 +31,9 @@ struct JobEvents {
   base::Task<bool> permission;
   protocol::ProgressHandler progress;
   protocol::OutputHandler output{};  ///< of a script: what it writes, as it comes
-  ProfileHandler first{};            ///< of a script: its profile, before other batch sizes are measured
+  /// What is known of the user's batch size before the others are measured: of a script, and of an entry point where
+  /// its profile takes long.
+  ProfileHandler first{};
 };
 
 /// Lives on the loop; the analysis runs on the pool. A request for an entry that waits or runs replaces it: the latest
@@ -77,11 +79,16 @@ class ProfileQueue {
   base::Task<void> run_experiment(std::shared_ptr<Job> job);
   /// Waits for the job's turn. False when it has ended: it may have been cancelled, or its code may not run.
   base::Task<bool> has_turn(std::shared_ptr<Job> job);
+  /// Waits while another daemon profiles the job's entry. What that one made, where that is what the job asks for.
+  base::Task<std::optional<ProfileWithSources>> made_elsewhere(std::shared_ptr<Job> job);
   base::Task<ExperimentOutcome> run_on_script(std::shared_ptr<Job> job);
   base::Task<ScriptEnd> measure_script(std::shared_ptr<Job> job, worker::JobOptions options);
   /// `remaining` outlives the task; null: the time that is left is not known.
   base::Task<std::shared_ptr<worker::Finished>> measure(std::shared_ptr<Job> job, PlannedRun plan,
                                                         RemainingTime* remaining);
+  /// Analyses and shows what a run has measured so far; then the run goes on.
+  base::Task<void> show_first(std::shared_ptr<Job> job, std::shared_ptr<const PlannedRun> plan,
+                              std::shared_ptr<worker::FirstFigures> first);
   void supersede(base::FunctionRef<bool(const Job&)> which);
   void end(Ticket ticket, protocol::FailureKind kind);
   void start_next();

@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "base/errno_text.h"
+#include "base/lock_file.h"
 #include "lsp/transport/acceptor.h"
 #include "lsp/transport/endpoint.h"
-#include "lsp/transport/lock_file.h"
 #include "lsp/transport/stream_transport.h"
 
 namespace ridgeline::lsp {
@@ -88,7 +88,7 @@ Answer try_to_connect(const std::string& path, int& socket, EndpointProblem& pro
 
 class PipeListener : public Listener {
  public:
-  PipeListener(std::string path, LockFile lock, std::shared_ptr<Acceptor> acceptor)
+  PipeListener(std::string path, base::LockFile lock, std::shared_ptr<Acceptor> acceptor)
       : path_(std::move(path)), lock_(std::move(lock)), acceptor_(std::move(acceptor)) {
     ::lstat(path_.c_str(), &bound_);
     acceptor_->start();
@@ -105,12 +105,13 @@ class PipeListener : public Listener {
 
  private:
   std::string path_;
-  LockFile lock_;
+  base::LockFile lock_;
   std::shared_ptr<Acceptor> acceptor_;
   struct stat bound_ {};
 };
 
-Endpoint listen_at(boost::asio::io_context& loop, const std::string& path, LockFile lock, ListenerHandlers handlers) {
+Endpoint listen_at(boost::asio::io_context& loop, const std::string& path, base::LockFile lock,
+                   ListenerHandlers handlers) {
   const int socket = new_socket();
   const sockaddr_un address = address_of(path);
   const mode_t mask = ::umask(0177);  // 0600 from the first moment on; no other thread makes files now
@@ -162,12 +163,12 @@ Endpoint open_pipe(boost::asio::io_context& loop, const std::string& path, Liste
   if (std::string problem = prepare_folder(folder.empty() ? "." : folder); !problem.empty()) {
     return EndpointProblem{std::move(problem)};
   }
-  auto lock = LockFile::take(path + ".lock");
-  if (const auto* held = std::get_if<LockFile::Held>(&lock)) {
+  auto lock = base::LockFile::take(path + ".lock", std::to_string(::getpid()));
+  if (const auto* held = std::get_if<base::LockFile::Held>(&lock)) {
     return EndpointProblem{"another ridgeline daemon (process " + held->by + ") listens at " + path +
                            ": connect to it, end it, or name another path"};
   }
-  if (const auto* problem = std::get_if<LockFile::Problem>(&lock)) {
+  if (const auto* problem = std::get_if<base::LockFile::Problem>(&lock)) {
     return EndpointProblem{problem->what};
   }
   int socket = -1;
@@ -187,7 +188,7 @@ Endpoint open_pipe(boost::asio::io_context& loop, const std::string& path, Liste
       }
       return problem;
   }
-  return listen_at(loop, path, std::move(std::get<LockFile>(lock)), std::move(handlers));
+  return listen_at(loop, path, std::move(std::get<base::LockFile>(lock)), std::move(handlers));
 }
 
 }  // namespace ridgeline::lsp

@@ -87,6 +87,7 @@ class _PageFaults:
         """`memory_limit_bytes`: 0: nothing is observed."""
         self._memory_limit_bytes = memory_limit_bytes
         self._processes = FreshProcesses(lambda request: _page_faults(entry, request), channel)
+        self._processes.settle()
 
     def of(
         self, request: list[str], operations: int, alive: list[tuple[int, int]], listing_seconds: float

@@ -35,6 +35,7 @@ class Channel:
         self._socket = end
         self._process = getpid()
         self._descriptors: list[int] = []
+        self._owes_answer = False  # one that did not come in time, and may still come
 
     @property
     def fileno(self) -> int:
@@ -65,13 +66,16 @@ class Channel:
         return self.receive() if readable else None
 
     def ask(self, message: dict[str, Any], seconds: float) -> dict[str, Any] | None:
-        """Sends a message and returns the answer; None when there is none in time, or none that can be read. Then the
-        channel must not be read again: the answer may still come."""
+        """Sends a message and returns the answer; None when there is none in time, or none that can be read. Then
+        nothing more is asked, as the answer may still come: every further call returns None at once."""
+        if self._owes_answer:
+            return None
         self.send(message)
         self._socket.settimeout(seconds)
         try:
             return self.receive()
         except (ChannelClosed, ValueError):
+            self._owes_answer = True
             return None
         finally:
             self._socket.settimeout(None)

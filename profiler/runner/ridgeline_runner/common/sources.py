@@ -19,7 +19,8 @@ _real_paths: dict[str, str] = {}  # of the modules of the fork server: resolving
 def remember_modules() -> None:
     """Remembers the real paths of the modules that are loaded. To be called before user code is imported."""
     for path in _files_of(list(sys.modules)):
-        _real_paths[path] = os.path.realpath(path)
+        if path not in _real_paths:
+            _real_paths[path] = os.path.realpath(path)
 
 
 def imported_files(

@@ -44,7 +44,8 @@ class ProcessFailed(Exception):
 
 class FreshProcesses:
     """Owns the copy of this process. To be made before user code runs, or, where that is to be loaded once for all
-    processes, before it computes anything: threads that it started are not in the copy."""
+    processes, before it computes anything: threads that it started are not in the copy. The copy is made while this
+    process goes on, until settle()."""
 
     def __init__(self, measure: Measure, channel: Channel) -> None:
         """`measure` answers a request, in a new process. `channel` is the daemon's: the copy must not keep it open."""
@@ -59,9 +60,15 @@ class FreshProcesses:
                     _serve(theirs, measure)
             os._exit(0)
         theirs.close()
-        os.waitpid(child, 0)
+        self._child: int | None = child
         self._channel: Channel | None = Channel(ours)
         self.processor_seconds = 0.0  # that the processes used
+
+    def settle(self) -> None:
+        """Waits until the copy is made. To be called before user code runs: it may wait for all children, too."""
+        if self._child is not None:
+            os.waitpid(self._child, 0)
+            self._child = None
 
     def run(self, request: dict[str, Any], expected_seconds: float) -> dict[str, Any]:
         """What a new process measured. Raises ProcessFailed where it failed or took far longer than expected."""

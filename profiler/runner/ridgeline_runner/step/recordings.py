@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ridgeline_runner.common.channel import ChannelClosed
 from ridgeline_runner.common.deadline import Deadline
@@ -71,7 +71,13 @@ class Recordings:
                     )
                 return sampled
 
-    def record_others(self, chosen: Sampled, requested: Sequence[int], checks: Sequence[int]) -> list[Sampled]:
+    def record_others(
+        self,
+        chosen: Sampled,
+        requested: Sequence[int],
+        checks: Sequence[int],
+        before_each: Callable[[], None] = lambda: None,
+    ) -> list[Sampled]:
         """The chosen batch size and others: those that were requested, or enough for the models and, where the step is
         fast, some more; then `checks`, which only check the models. One that fails is skipped, and so is one that the
         run has no time for."""
@@ -87,6 +93,7 @@ class Recordings:
                 without_time.append(size)
                 return
             tried.add(size)
+            before_each()
             done = min(1.0, len(sampled) / _MOST_SIZES)
             reporter.progress("record", 0.05 + 0.45 * done, f"Recording batch size {size}")
             try:

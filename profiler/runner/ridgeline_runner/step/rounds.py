@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+from collections.abc import Callable
 from time import perf_counter  # before user code can replace it
 from typing import Any
 
@@ -54,8 +55,9 @@ class Rounds:
         self._most_fetching: Sampled  # of steps that are timed apart
         self._inputs: dict[int, tuple[Any, ...]] = {}
 
-    def run(self, sampled: list[Sampled]) -> None:
-        """Adds to each of `sampled` what was timed, and times those that the daemon chooses, too.
+    def run(self, sampled: list[Sampled], after_each: Callable[[], None] = lambda: None) -> None:
+        """Adds to each of `sampled` what was timed, and times those that the daemon chooses, too. `after_each` is called
+        when all of them had a turn.
 
         The first batch size is the user's: when its step fails now, after so much was measured, the timing ends and
         the measurements so far are reported, with a warning. Another one that fails is skipped.
@@ -83,6 +85,7 @@ class Rounds:
                     sampled = [other for other in sampled if other is not s]
             self._processors.sample()
             self._step.device.sample()
+            after_each()
             seconds_left = deadline - perf_counter()
             spent = 1 - seconds_left / self._budget.seconds
             reporter.progress("time", 0.5 + 0.45 * min(spent, rounds_done(sampled)), "Timing the bare step")

@@ -92,11 +92,12 @@ def are_timed_apart(sampled: Sequence[Sampled]) -> bool:
 
 
 def round_seconds(warmup_ns: list[int], budget_seconds: float) -> float:
-    """The duration of one round: shorter than usual where the budget would not hold the least number of rounds."""
+    """The duration of one round: shorter than usual where the budget would not hold the least number of rounds, with
+    the untimed iteration that each begins with."""
     usual, step = ROUND_SECONDS, min(warmup_ns) / 1e9
     if step < _SHORT_SECONDS:
         usual = max(usual, _LEAST_OF_SHORT * step)
-    return min(usual, budget_seconds / (MIN_ROUNDS * WANTED_SIZES))
+    return min(usual, max(0.0, budget_seconds / (MIN_ROUNDS * WANTED_SIZES) - step))
 
 
 def recorded_iterations(sampled: Sampled, budget_seconds: float, *, chosen: bool) -> int:

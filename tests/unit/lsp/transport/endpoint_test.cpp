@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "lsp/transport/framing.h"
-#include "lsp/transport/lock_file.h"
 #include "tests/unit/lsp/transport/places.h"
 
 namespace ridgeline::lsp {
@@ -228,21 +227,6 @@ TEST(Port, KnowsWhoListens) {
   EXPECT_THAT(listening_users(table, 0x2328), ElementsAre(1000U, 0U));
   EXPECT_THAT(listening_users(table, 0x9999), ElementsAre());
   EXPECT_THAT(listening_users("", 1), ElementsAre());
-}
-
-TEST(LockFile, IsHeldWhileItsOwnerLives) {
-  const TemporaryFolder folder;
-  {
-    const auto first = LockFile::take(folder / "lock");
-    ASSERT_TRUE(std::holds_alternative<LockFile>(first));
-    const auto second = LockFile::take(folder / "lock");
-    ASSERT_TRUE(std::holds_alternative<LockFile::Held>(second));
-    EXPECT_EQ(std::get<LockFile::Held>(second).by, std::to_string(::getpid()));
-    EXPECT_EQ(mode_of(folder / "lock"), 0600U);
-  }
-  EXPECT_FALSE(fs::exists(folder / "lock"));
-  EXPECT_TRUE(std::holds_alternative<LockFile>(LockFile::take(folder / "lock")));
-  EXPECT_TRUE(std::holds_alternative<LockFile::Problem>(LockFile::take(folder / "no/lock")));
 }
 
 }  // namespace

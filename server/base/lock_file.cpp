@@ -1,4 +1,4 @@
-#include "lsp/transport/lock_file.h"
+#include "base/lock_file.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -10,12 +10,12 @@
 
 #include "base/errno_text.h"
 
-namespace ridgeline::lsp {
+namespace ridgeline::base {
 
 namespace {
 
 std::string first_line(int fd) {
-  std::array<char, 32> bytes{};
+  std::array<char, 64> bytes{};
   const ssize_t got = ::pread(fd, bytes.data(), bytes.size(), 0);
   const std::string text(bytes.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
   return text.substr(0, text.find('\n'));
@@ -31,23 +31,24 @@ bool still_there(const std::string& path, int fd) {
 
 }  // namespace
 
-std::variant<LockFile, LockFile::Held, LockFile::Problem> LockFile::take(const std::string& path) {
+std::variant<LockFile, LockFile::Held, LockFile::Problem> LockFile::take(const std::string& path,
+                                                                         const std::string& by) {
   for (;;) {
     const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) {
-      return Problem{base::with_errno("cannot make " + path)};
+      return Problem{with_errno("cannot make " + path)};
     }
     LockFile lock("", fd);  // closes; removes nothing yet
     if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
       return errno == EWOULDBLOCK ? std::variant<LockFile, Held, Problem>(Held{first_line(fd)})
-                                  : Problem{base::with_errno("cannot lock " + path)};
+                                  : Problem{with_errno("cannot lock " + path)};
     }
     if (!still_there(path, fd)) {
       continue;
     }
-    const std::string process = std::to_string(::getpid()) + "\n";
-    if (::ftruncate(fd, 0) != 0 || ::pwrite(fd, process.data(), process.size(), 0) < 0) {
-      return Problem{base::with_errno("cannot write " + path)};
+    const std::string line = by + "\n";
+    if (::ftruncate(fd, 0) != 0 || ::pwrite(fd, line.data(), line.size(), 0) < 0) {
+      return Problem{with_errno("cannot write " + path)};
     }
     lock.path_ = path;
     return lock;
@@ -63,4 +64,4 @@ LockFile::~LockFile() {
   }
 }
 
-}  // namespace ridgeline::lsp
+}  // namespace ridgeline::base
