@@ -42,20 +42,16 @@ bool can_be(std::string_view optimizer, std::string_view argument) {
 
 Edits optimizer_argument(const SourceTree::Content& content, Node call, std::string_view argument,
                          std::string_view other) {
-  const Node list = call.field("arguments");
-  const std::vector<Node> arguments = list.is("argument_list") ? arguments_of(list) : std::vector<Node>();
-  const std::string name(callee_name(content, call));
-  if (arguments.empty() || list.has_error()) {
-    return base::error("The arguments of " + name + " cannot be edited.");
+  const auto arguments = written_arguments(content, call);
+  if (!arguments) {
+    return arguments.error();
   }
+  const std::string name(callee_name(content, call));
   std::vector<TextEdit> edits;
   bool is_there = false;
-  for (const Node each : arguments) {
-    if (each.is("dictionary_splat") || each.is("list_splat")) {
-      return base::error(name + " gets arguments that are not written in its call.");
-    }
-    const std::string_view keyword = each.is("keyword_argument") ? content.text_of(each.field("name")) : "";
-    if (keyword != argument && keyword != other) {
+  for (const std::string_view keyword : {argument, other}) {
+    const Node each = keyword_argument(content, *arguments, keyword);
+    if (!each.exists()) {
       continue;
     }
     const Node value = each.field("value");
@@ -70,7 +66,7 @@ Edits optimizer_argument(const SourceTree::Content& content, Node call, std::str
     }
   }
   if (!is_there) {
-    edits.push_back(argument_added(content, list, arguments.back(), std::string(argument) + "=True"));
+    edits.push_back(argument_added(content, call, std::string(argument) + "=True"));
   }
   return edits;
 }
@@ -334,20 +330,13 @@ base::Result<TextEdit> bucket_size_edit(const SourceTree& tree, std::string_view
     return base::error(calls.empty() ? "This file does not construct DistributedDataParallel."
                                      : "This file constructs DistributedDataParallel several times.");
   }
-  const Node list = calls.front().field("arguments");
-  const std::vector<Node> arguments = list.is("argument_list") ? arguments_of(list) : std::vector<Node>();
-  if (arguments.empty() || list.has_error()) {
-    return base::error("The arguments of DistributedDataParallel cannot be edited.");
+  const auto arguments = written_arguments(content, calls.front());
+  if (!arguments) {
+    return arguments.error();
   }
-  for (const Node each : arguments) {
-    if (each.is("dictionary_splat") || each.is("list_splat")) {
-      return base::error("DistributedDataParallel gets arguments that are not written in its call.");
-    }
-    if (each.is("keyword_argument") && content.text_of(each.field("name")) == kArgument) {
-      return TextEdit{each.field("value").span(), std::string(mib)};
-    }
-  }
-  return argument_added(content, list, arguments.back(), std::string(kArgument) + "=" + std::string(mib));
+  const Node written = keyword_argument(content, *arguments, kArgument);
+  return written.exists() ? TextEdit{written.field("value").span(), std::string(mib)}
+                          : argument_added(content, calls.front(), std::string(kArgument) + "=" + std::string(mib));
 }
 
 base::Result<std::vector<TextEdit>> change_edits(const SourceTree& tree, std::span<const std::string> changes,

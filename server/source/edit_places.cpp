@@ -56,7 +56,33 @@ std::vector<Node> arguments_of(Node list) {
   return arguments;
 }
 
-TextEdit argument_added(const SourceTree::Content& content, Node list, Node last, const std::string& argument) {
+base::Result<std::vector<Node>> written_arguments(const SourceTree::Content& content, Node call) {
+  const Node list = call.field("arguments");
+  const std::string name(callee_name(content, call));
+  std::vector<Node> arguments = list.is("argument_list") ? arguments_of(list) : std::vector<Node>();
+  if (arguments.empty() || list.has_error()) {
+    return base::error("The arguments of " + name + " cannot be edited.");
+  }
+  if (std::ranges::any_of(arguments, [](Node each) { return each.is("dictionary_splat") || each.is("list_splat"); })) {
+    return base::error(name + " gets arguments that are not written in its call.");
+  }
+  return arguments;
+}
+
+Node keyword_argument(const SourceTree::Content& content, const std::vector<Node>& arguments, std::string_view name) {
+  const auto found = std::ranges::find_if(
+      arguments, [&](Node each) { return each.is("keyword_argument") && content.text_of(each.field("name")) == name; });
+  return found == arguments.end() ? Node() : *found;
+}
+
+TextEdit argument_added(const SourceTree::Content& content, Node call, const std::string& argument) {
+  const Node list = call.field("arguments");
+  const std::vector<Node> arguments = arguments_of(list);
+  if (arguments.empty()) {
+    const std::size_t inside = list.span().begin + 1;
+    return {{inside, inside}, argument};
+  }
+  const Node last = arguments.back();
   const std::size_t end = last.span().end;
   Node comma;
   for (const Node part : list.children()) {

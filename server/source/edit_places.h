@@ -35,8 +35,15 @@ bool begins_line(const SourceTree::Content& content, std::size_t offset);
 /// The arguments of an `argument_list`, in order.
 std::vector<Node> arguments_of(Node list);
 
-/// Adds an argument behind the last one of the list, as those before it are laid out.
-TextEdit argument_added(const SourceTree::Content& content, Node list, Node last, const std::string& argument);
+/// The arguments of a call, in order, where there are some and all are written there; or why they cannot be
+/// edited, a sentence.
+base::Result<std::vector<Node>> written_arguments(const SourceTree::Content& content, Node call);
+
+/// The keyword argument of that name among these; none: there is none.
+Node keyword_argument(const SourceTree::Content& content, const std::vector<Node>& arguments, std::string_view name);
+
+/// Adds an argument behind the last one of the call, as those before it are laid out.
+TextEdit argument_added(const SourceTree::Content& content, Node call, const std::string& argument);
 
 /// Whether the file has `import torch`.
 bool imports_torch(const SourceTree::Content& content);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "source/autocast_edits.h"
+#include "source/precision_edits.h"
 #include "source/script_numbers.h"
 #include "source/syntax.h"
 #include "source/training_loaders.h"
@@ -122,6 +123,14 @@ base::Result<ModelConstruction> model_construction(const Content& content) {
 
 Edits script_autocast_edits(const SourceTree& tree, std::string_view device) {
   const Content& content = tree.content();
+  if (const auto script = read_training_script(content)) {
+    if (script->form == TrainingForm::kTrainer) {
+      return trainer_precision_edits(content, *script, device);
+    }
+    if (script->form == TrainingForm::kLightning) {
+      return lightning_precision_edits(content, *script);
+    }
+  }
   const auto training = training_block(content);
   if (!training) {
     return training.error();
@@ -190,19 +199,16 @@ Edits script_loader_workers_edits(const SourceTree& tree, const std::string& wor
                                        : "Which DataLoader of this file is for training is not to be seen.");
   }
   const Node value = argument_or_option(content, *script, loaders.front(), kWorkers, kWorkersPosition);
-  const Node list = loaders.front().field("arguments");
-  const std::vector<Node> arguments = list.is("argument_list") ? arguments_of(list) : std::vector<Node>();
   if (value.exists()) {
     const Node literal = number_place_of(content, *script, value).literal;
     return literal.exists() ? Edits(std::vector<TextEdit>{{literal.span(), workers}})
                             : Edits(base::error("`num_workers` of the DataLoader is no number in this file."));
   }
-  const bool has_splat =
-      std::ranges::any_of(arguments, [](Node each) { return each.is("dictionary_splat") || each.is("list_splat"); });
-  if (arguments.empty() || list.has_error() || has_splat) {
-    return base::error("The DataLoader gets arguments that are not written in its call.");
+  const auto arguments = written_arguments(content, loaders.front());
+  if (!arguments) {
+    return arguments.error();
   }
-  return std::vector<TextEdit>{argument_added(content, list, arguments.back(), std::string(kWorkers) + "=" + workers)};
+  return std::vector<TextEdit>{argument_added(content, loaders.front(), std::string(kWorkers) + "=" + workers)};
 }
 
 }  // namespace ridgeline::source

@@ -85,6 +85,49 @@ TEST(ScriptEdits, PutAutocastAroundForward) {
                         "        loss.backward()\n"));
 }
 
+TEST(ScriptEdits, SetThePrecisionOfLightningsTrainer) {
+  const auto with = [](const std::string& arguments) {
+    return "import lightning\n\nclass Net(lightning.LightningModule):\n    pass\n\ntrainer = lightning.Trainer(" +
+           arguments + ")\ntrainer.fit(Net(), loader)\n";
+  };
+  const std::vector<std::string> autocast = {"bf16-autocast"};
+  EXPECT_EQ(script_changed(with(""), autocast), with("precision=\"bf16-mixed\""));
+  EXPECT_EQ(script_changed(with("max_epochs=3"), autocast), with("max_epochs=3, precision=\"bf16-mixed\""));
+  EXPECT_EQ(script_changed(with("precision=32, max_epochs=3"), autocast),
+            with("precision=\"bf16-mixed\", max_epochs=3"));
+  EXPECT_THAT(script_changed(with("precision=chosen"), autocast), HasSubstr("sets `precision`"));
+  EXPECT_THAT(script_changed(with("**options"), autocast), HasSubstr("not written in its call"));
+}
+
+TEST(ScriptEdits, SetThePrecisionOfTransformersTrainer) {
+  const auto with = [](const std::string& arguments) {
+    return "from transformers import BertModel, Trainer, TrainingArguments\n\nmodel = BertModel(config)\n"
+           "args = TrainingArguments(" +
+           arguments + ")\nTrainer(model, args).train()\n";
+  };
+  const auto changed = [](const std::string& text, std::string_view device) {
+    const auto edits = change_edits(parsed(text), std::vector<std::string>{"bf16-autocast"}, device);
+    return edits ? edited(text, *edits) : "refused: " + edits.error().message();
+  };
+  EXPECT_EQ(changed(with("\"out\""), "cuda"), with("\"out\", bf16=True"));
+  EXPECT_EQ(changed(with("\"out\", bf16=False"), "cuda"), with("\"out\", bf16=True"));
+  EXPECT_EQ(changed(with("\"out\""), "cpu"), with("\"out\", use_cpu=True, bf16=True"));
+  EXPECT_EQ(changed(with("\"out\", use_cpu=True"), "cpu"), with("\"out\", use_cpu=True, bf16=True"));
+  EXPECT_THAT(changed(with("bf16=True"), "cuda"), HasSubstr("already"));
+  EXPECT_THAT(changed(with("fp16=True"), "cuda"), HasSubstr("sets `fp16`"));
+  EXPECT_THAT(changed(with("bf16=args.half"), "cuda"), HasSubstr("chosen by other code"));
+  const auto with_class = [](const std::string& head, const std::string& fields) {
+    return "from transformers import BertModel, HfArgumentParser, Trainer, TrainingArguments\n\n" + head +
+           "class Arguments(TrainingArguments):\n    rate: float = field(default=1)" + fields +
+           "\n\n(args,) = HfArgumentParser(Arguments).parse_args_into_dataclasses()\n"
+           "Trainer(BertModel(config), args).train()\n";
+  };
+  EXPECT_EQ(changed(with_class("@dataclass\n", ""), "cpu"),
+            with_class("@dataclass\n", "\n    use_cpu: bool = True\n    bf16: bool = True"));
+  EXPECT_THAT(changed(with_class("@dataclass\n", "\n    bf16: bool = False"), "cuda"), HasSubstr("sets `bf16`"));
+  EXPECT_THAT(changed(with_class("", ""), "cuda"), HasSubstr("not to be seen in this file"));
+}
+
 TEST(ScriptEdits, FindTheNumberBehindTheBatchSize) {
   const auto with_batch = [](const std::string& before, const std::string& value) {
     return "import torch\nfrom torch.utils.data import DataLoader\n" + before + "model = torch.nn.Linear(4, 4)\n" +

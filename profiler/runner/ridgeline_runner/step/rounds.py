@@ -56,8 +56,8 @@ class Rounds:
         self._inputs: dict[int, tuple[Any, ...]] = {}
 
     def run(self, sampled: list[Sampled], after_each: Callable[[], None] = lambda: None) -> None:
-        """Adds to each of `sampled` what was timed, and times those that the daemon chooses, too. `after_each` is called
-        when all of them had a turn.
+        """Adds to each of `sampled` what was timed, and times those that the daemon chooses, too. `after_each` is
+        called when all of them had a turn.
 
         The first batch size is the user's: when its step fails now, after so much was measured, the timing ends and
         the measurements so far are reported, with a warning. Another one that fails is skipped.
