@@ -8,9 +8,9 @@
 
 namespace ridgeline::report {
 
-/// "1.42× faster", "no change", "1.10× slower".
+/// "1.42× faster", "no change", "0.91× as fast".
 std::string speed_up_text(double value);
-/// The same with its interval, in the direction of the word: "1.42× faster (1.30 to 1.55)"; "unclear (0.96 to 1.03)"
+/// The same with its interval: "1.42× faster (1.30 to 1.55)", "0.91× as fast (0.88 to 0.94)"; "unclear (0.96 to 1.03)"
 /// where the sign is not certain.
 std::string speed_up_text(const analysis::SpeedUp& speed_up);
 

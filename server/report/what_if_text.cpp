@@ -127,16 +127,14 @@ std::string speed_up_text(double value) {
   if (std::abs(value - 1) < 0.005) {
     return "no change";
   }
-  return value > 1 ? times(value) + " faster" : times(1 / value) + " slower";
+  return times(value) + (value > 1 ? " faster" : " as fast");
 }
 
 std::string speed_up_text(const SpeedUp& speed_up) {
   if (direction_of(speed_up) == Direction::kUnclear) {
     return unclear_text("unclear", speed_up);
   }
-  const bool slower = speed_up.value < 1 && std::abs(speed_up.value - 1) >= 0.005;
-  return fmt::format("{} ({:.2f} to {:.2f})", speed_up_text(speed_up.value), slower ? 1 / speed_up.high : speed_up.low,
-                     slower ? 1 / speed_up.low : speed_up.high);
+  return fmt::format("{} ({:.2f} to {:.2f})", speed_up_text(speed_up.value), speed_up.low, speed_up.high);
 }
 
 std::string predicted_text(const ChangeAnswer& row) {

@@ -113,7 +113,7 @@ async function walked(vscode, name) {
     walk.answers.leftOut = await whatIf.locator('details .reasons > li').allTextContents();
     const size = window.view.locator('.recommended button.size').first();
     const quick = {
-      hasNotText: /slower|unclear|torch\.compile/,
+      hasNotText: /as fast|unclear|torch\.compile/,
       has: window.page.getByRole('button', { name: 'Apply' }),
     };
     const offered = paying.filter(quick).first();

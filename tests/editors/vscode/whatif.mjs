@@ -40,7 +40,7 @@ test('a change is asked about, tried and applied, and the next profile makes the
   const isPredicted = (await figure(fused, 'predicted').count()) > 0;
   const predicted = isPredicted ? await figure(fused, 'predicted').innerText() : '';
   if (isPredicted) {
-    assert.match(predicted, /^(no change|unclear: try it|[\d.]+× (faster|slower)) \([\d.]+ to [\d.]+\)$/);
+    assert.match(predicted, /^(no change|unclear: try it|[\d.]+× (faster|as fast)) \([\d.]+ to [\d.]+\)$/);
   } else {
     assert.match(await fused.innerText(), /could not be timed|varies too much/);
   }

@@ -41,7 +41,7 @@ analysis::ChangeAnswer predicted(const analysis::SpeedUp& speed_up) {
 
 TEST(PredictedText, NamesAGainOrALossOnlyWhereTheSignIsCertain) {
   EXPECT_EQ(predicted_text(predicted({1.2, 1.1, 1.3})), "1.20× faster (1.10 to 1.30)");
-  EXPECT_EQ(predicted_text(predicted({0.8, 0.7, 0.99})), "1.25× slower (1.01 to 1.43)");
+  EXPECT_EQ(predicted_text(predicted({0.8, 0.7, 0.99})), "0.80× as fast (0.70 to 0.99)");
   EXPECT_EQ(predicted_text(predicted({1.2, 0.9, 1.5})), "unclear: try it (0.90 to 1.50)");
   EXPECT_EQ(predicted_text(predicted({0.99, 0.9, 1.006})), "no change (0.90 to 1.01)") << "nothing to gain";
   EXPECT_EQ(predicted_text(predicted({1, 0.998, 1.004})), "no change (1.00 to 1.00)");
