@@ -105,9 +105,9 @@ std::string text_operation_times(const std::vector<operations::ListedTime>& time
   page.line();
   page.prose("", fmt::format("{} of {} operations.", times.size(), count), 2);
   page.prose("",
-             device == nullptr
-                 ? "What they attain is not known: `ridgeline machine measure` measures what the processor can do."
-                 : "Attained: the roofline bound over the time alone.",
+             device == nullptr ? "How close they come to the limits is not known: `ridgeline machine measure` measures "
+                                 "what the processor can do."
+                               : "Attained: the roofline bound over the time alone.",
              2);
   return page.take();
 }

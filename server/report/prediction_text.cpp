@@ -289,7 +289,7 @@ std::string obstacle_text(const Answer& answer) {
     case Obstacle::kNone:
       return {};
     case Obstacle::kTooFewSizes:
-      return fmt::format("The profile sampled {} only, and two are needed for a line.", sampled_text(answer));
+      return fmt::format("The profile sampled {} only, and a prediction needs two.", sampled_text(answer));
     case Obstacle::kNoBalance:
       return "At no batch size do the activations at the peak take as many bytes as the weights.";
     case Obstacle::kTooFar:

@@ -10,14 +10,14 @@ namespace ridgeline::report {
 
 /// "1.42× faster", "no change", "0.91× as fast".
 std::string speed_up_text(double value);
-/// The same with its interval: "1.42× faster (1.30 to 1.55)", "0.91× as fast (0.88 to 0.94)"; "unclear (0.96 to 1.03)"
+/// The same with its interval: "1.42× faster (1.30–1.55)", "0.91× as fast (0.88–0.94)"; "unclear (0.96–1.03)"
 /// where the sign is not certain.
 std::string speed_up_text(const analysis::SpeedUp& speed_up);
 
 /// What is predicted of a change, with its interval: one whose sign is not certain is neither a gain nor a loss, but
-/// "unclear: try it (0.96 to 1.03)". Empty: nothing is predicted.
+/// "unclear: try it (0.96–1.03)". Empty: nothing is predicted.
 std::string predicted_text(const analysis::ChangeAnswer& row);
-/// A measured speed-up: "1.42× faster (1.30 to 1.55)", "no clear change (0.98 to 1.03)".
+/// A measured speed-up: "1.42× faster (1.30–1.55)", "no clear change (0.98–1.03)".
 std::string measured_text(const analysis::SpeedUp& speed_up);
 std::string tried_text(const analysis::ChangeAnswer& row);
 

@@ -78,7 +78,7 @@ std::string loader_text(const DataLoading& loading) {
 
 std::string loading_text(const DataLoading& loading) {
   std::string text =
-      fmt::format("waiting for it takes {} of the steps' time, {} a step in the mean; {}",
+      fmt::format("waiting for it takes {} of the steps' time, {} a step on average; {}",
                   unbroken(share(loading.wait_share)), unbroken(duration(loading.wait_ms)), loader_text(loading));
   if (loading.workers_needed) {
     text += fmt::format("; {} would keep up with the step", plural(*loading.workers_needed, "worker"));
@@ -121,7 +121,7 @@ std::string samples_text(const std::optional<analysis::StepSamples>& samples, bo
   }
   std::string text;
   if (samples->vary()) {
-    text = fmt::format("{} in a step in the mean, from {} to {}, over {}", figure(samples->mean), samples->least,
+    text = fmt::format("{} in a step on average, from {} to {}, over {}", figure(samples->mean), samples->least,
                        samples->most, plural(static_cast<double>(samples->steps), "step"));
   }
   if (!samples->doubt.empty()) {

@@ -150,7 +150,7 @@ std::string table_html(const WhatIf& answer, const Axis& axis, bool pay) {
   return fmt::format(
       "{}<div class=\"scroll\"><table><thead><tr><th>Change</th><th>Speed-up, 95 %</th><th>Predicted</th><th>Tried</th>"
       "<th>Peak memory</th></tr></thead><tbody>\n{}</tbody></table></div>\n",
-      pay ? "" : "<h2>Bring nothing</h2>\n", rows);
+      pay ? "" : "<h2>No gain</h2>\n", rows);
 }
 
 std::string tables_html(const WhatIf& answer) {

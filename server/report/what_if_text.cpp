@@ -25,6 +25,8 @@ constexpr double kShortTrial = 60;
 constexpr const char* kTryOption = " Add `--try`.";
 /// Times the difference that another seed makes, of the few that are tried: below that, a change is not to blame.
 constexpr double kAsBySeed = 1.5;
+/// Of losses: what is less is not told apart.
+constexpr double kLeastShown = 0.001;
 
 std::string times(double value) { return fmt::format("{:.2f}×", value); }
 
@@ -53,7 +55,7 @@ std::string predicted_cell(const ChangeAnswer& row) {
 }
 
 std::string unclear_text(std::string_view what, const SpeedUp& speed_up) {
-  return fmt::format("{} ({:.2f} to {:.2f})", what, speed_up.low, speed_up.high);
+  return fmt::format("{} ({:.2f}–{:.2f})", what, speed_up.low, speed_up.high);
 }
 
 /// In a table, rather than in the list of what is not predicted.
@@ -64,7 +66,7 @@ bool has_figures(const ChangeAnswer& row) {
 /// The interval, where the cell has no room for it.
 std::string unclear_note(const ChangeAnswer& row) {
   return is_unclear(row) && may_be_tried(row)
-             ? fmt::format("predicted {:.2f}× to {:.2f}×", row.predicted->speed_up.low, row.predicted->speed_up.high)
+             ? fmt::format("predicted {:.2f}–{:.2f}", row.predicted->speed_up.low, row.predicted->speed_up.high)
              : "";
 }
 
@@ -86,8 +88,8 @@ std::string joined(const std::vector<std::string>& change) {
 std::string calibration_text(const WhatIf& answer) {
   return answer.calibration_models == 0
              ? " Intervals are 95 %."
-             : fmt::format(" Predicted intervals are as wide as {:.0f} % of {} other models needed.",
-                           100 * answer.calibration_level, answer.calibration_models);
+             : fmt::format(" On {} other models, {:.0f} % of what was measured lay in intervals this wide.",
+                           answer.calibration_models, 100 * answer.calibration_level);
 }
 
 void applicable(Page& page, const WhatIf& answer, bool any_tried) {
@@ -134,7 +136,7 @@ std::string speed_up_text(const SpeedUp& speed_up) {
   if (direction_of(speed_up) == Direction::kUnclear) {
     return unclear_text("unclear", speed_up);
   }
-  return fmt::format("{} ({:.2f} to {:.2f})", speed_up_text(speed_up.value), speed_up.low, speed_up.high);
+  return fmt::format("{} ({:.2f}–{:.2f})", speed_up_text(speed_up.value), speed_up.low, speed_up.high);
 }
 
 std::string predicted_text(const ChangeAnswer& row) {
@@ -170,8 +172,8 @@ std::string try_text(const WhatIf& answer) {
   const bool compiles = std::ranges::any_of(answer.changes, [&](const ChangeAnswer& row) {
     return is_left(row) && std::ranges::find(row.change, "compile") != row.change.end();
   });
-  return "To be certain, try the changes: about " + duration(std::ceil(*answer.try_seconds) * 1e3) +
-         (compiles ? ", and what torch.compile takes to compile." : ".");
+  return "To be certain, try them: about " + duration(std::ceil(*answer.try_seconds) * 1e3) +
+         (compiles ? ", and the time that torch.compile takes." : ".");
 }
 
 std::string peak_text(const WhatIf& answer, const ChangeAnswer& row) {
@@ -197,7 +199,8 @@ std::string loss_text(const ChangeAnswer& row) {
   if (drift <= kAsBySeed * by_seed) {
     return "losses differ about as much as with another random seed (" + share(by_seed) + ")";
   }
-  return "losses differ by up to " + share(drift) +
+  return (drift < kLeastShown ? "losses differ by less than " + share(kLeastShown)
+                              : "losses differ by up to " + share(drift)) +
          (by_seed > 0 ? ", and by " + share(by_seed) + " with another random seed" : "");
 }
 
@@ -223,8 +226,8 @@ std::string basis_text(const WhatIf& answer) {
            "of what the rules guess.";
   }
   const bool any_tried = std::ranges::any_of(answer.changes, [](const auto& row) { return row.tried.has_value(); });
-  return fmt::format("Predicted from the recorded step and the times of {} operations alone ({} measured now).{}{}",
-                     answer.operations, answer.operations_measured, calibration_text(answer),
+  return fmt::format("Predicted from the recorded step and {} operations, each timed by itself.{}{}", answer.operations,
+                     calibration_text(answer),
                      any_tried ? " Tried: timed in turns with the unchanged step; intervals of 95 %." : "");
 }
 
@@ -252,7 +255,7 @@ std::string text_what_if(const WhatIf& answer, const TextOptions& options) {
   }
   for (const ChangeAnswer& row : answer.changes) {
     if (has_figures(row) && brings_nothing(row, answer.peak_bytes)) {
-      page.prose("", joined(row.change) + " brings nothing: " + nothing_text(row), 2);
+      page.prose("", joined(row.change) + " brings no gain: " + nothing_text(row), 2);
     }
   }
   for (const ChangeAnswer& row : answer.changes) {

@@ -52,7 +52,7 @@ std::string left_out(const StepWork& work) {
                         work.found);
   }
   if (work.total.not_modelled_ms > kWorthSaying * work.total.ms) {
-    text += fmt::format(" Operations that take {} of their time are not modelled.",
+    text += fmt::format(" {} of this time is of operations without a model.",
                         share(ratio(work.total.not_modelled_ms, work.total.ms)));
   }
   return text;
@@ -62,13 +62,14 @@ std::string bounds_sentence(const Profile& profile) {
   const StepWork& work = *profile.work;
   if (!work.device.has_value()) {
     const bool is_imported = analysis::is_imported(profile);
-    return is_imported && profile.environment.device == "cpu"
-               ? " What they attain is not known: a trace does not say which processor it was recorded on."
+    return is_imported && profile.environment.device == "cpu" ? " How close they come to the limits is not known: a "
+                                                                "trace does not say which processor it was recorded on."
            : profile.environment.device == "cpu"
-               ? " What they attain is not known: `ridgeline machine measure` measures what this processor can do, and "
+               ? " How close they come to the limits is not known: `ridgeline machine measure` measures what this "
+                 "processor can do, and "
                  "the next "
                  "profile compares."
-               : " What they attain is not known: there is no data sheet of this device.";
+               : " How close they come to the limits is not known: there is no data sheet of this device.";
   }
   std::string text;
   if (const auto attained = attained_text(work.total)) {

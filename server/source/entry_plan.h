@@ -31,6 +31,7 @@ struct EntryPlan {
   PythonLines input_lines;
   Slice iteration;
   PythonLines iteration_setup;
+  PythonLines iteration_setup_last;     ///< behind the statements of the script that the iteration needs
   std::vector<std::string> parameters;  ///< of the iteration
   PythonLines prologue;                 ///< the first lines of the iteration
   std::vector<const ScriptStatement*> body;

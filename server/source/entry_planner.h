@@ -157,7 +157,7 @@ class Planner {
 
   void trainer_input();
 
-  void trainer_step(Node options, const std::string& model);
+  void trainer_step(Node arguments, const std::string& model);
 
   /// A class alone, or a LightningModule.
   void plan_module_class();
@@ -185,6 +185,7 @@ class Planner {
   std::string_view counter_;                                      ///< the variable that counts iterations
   Node stride_;  ///< BATCH of `range(0, n, BATCH)`: the counter is the first sample of a batch
   std::vector<std::string_view> targets_;  ///< names that the loop assigns
+  bool unpacks_ = false;                   ///< the loop takes batches apart into these, also `for (x,) in loader`
   std::vector<std::string_view> data_;     ///< names that the provider of the input returns, in a loop that counts
   bool nested_ = false;                    ///< the loop unpacks a batch in a way that parameters cannot
 };

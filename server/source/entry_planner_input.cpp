@@ -124,8 +124,8 @@ bool Planner::is_iterable(Node made) const {
 }
 
 void Planner::return_batch(const std::string& batch) {
-  const bool several = plan_.parameters.size() > 1;
-  plan_.input_lines.push_back("return " + (several ? batch : "(" + batch + ",)"));
+  const bool is_apart = plan_.parameters.size() > 1 || unpacks_;
+  plan_.input_lines.push_back("return " + (is_apart ? batch : "(" + batch + ",)"));
 }
 
 std::vector<std::string_view> Planner::value_names() const {

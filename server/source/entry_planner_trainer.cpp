@@ -5,6 +5,12 @@
 
 namespace ridgeline::source {
 
+namespace {
+
+constexpr std::string_view kBatchSize = "per_device_train_batch_size";  // of TrainingArguments
+
+}  // namespace
+
 void Planner::plan_trainer() {
   const Node call = script_.trainer;
   const Node model = argument_of(content_, call, "model", 0);
@@ -31,13 +37,15 @@ void Planner::plan_trainer() {
   }
   const Node given = argument_of(content_, call, "args", 1);
   const Node options = given.is("identifier") ? value_of_name(content_.text_of(given)) : given;
-  set_batch_size(named_argument(options, "per_device_train_batch_size"));
-  if (!named_argument(options, "per_device_train_batch_size").exists()) {
+  const Node written = named_argument(options, kBatchSize);
+  const Node number = written.exists() ? written : setting_place_of(content_, script_, kBatchSize).literal;
+  set_batch_size(number);
+  if (!number.exists()) {
     plan_.batch_size = "8";  // the default of TrainingArguments
     plan_.batch_size_note.clear();
   }
   trainer_input();
-  trainer_step(options, std::string(plan_.models.empty() ? "model" : plan_.models[0]));
+  trainer_step(given, std::string(plan_.models.empty() ? "model" : plan_.models[0]));
 }
 
 void Planner::trainer_input() {
@@ -59,30 +67,33 @@ void Planner::trainer_input() {
   }
 }
 
-void Planner::trainer_step(Node options, const std::string& model) {
+void Planner::trainer_step(Node arguments, const std::string& model) {
+  const std::string parameters = model + ".parameters()";
+  std::vector<std::string>& setup = plan_.iteration_setup_last;
+  std::string norm = "1.0";
   NameSet reads;
-  const auto option = [&](std::string_view name, const std::string& otherwise) {
-    const Node value = named_argument(options, name);
-    if (!value.exists()) {
-      return otherwise;
+  if (arguments.exists()) {
+    const bool named = arguments.is("identifier");
+    const std::string name = named ? std::string(content_.text_of(arguments)) : "args";
+    reads = names_in(content_, arguments).reads;
+    plan_.imports.insert("from transformers import Trainer");
+    if (!named) {
+      setup.push_back(name + " = " + std::string(content_.text_of(arguments)));
     }
-    const NameSet more = names_in(content_, value).reads;
-    reads.insert(more.begin(), more.end());
-    return std::string(content_.text_of(value));
-  };
-  plan_.imports.insert("import torch");
-  const std::string rate = option("learning_rate", "5e-5");
-  const std::string decay = option("weight_decay", "0.0");
-  const std::string norm = option("max_grad_norm", "1.0");
-  plan_.iteration_setup.emplace_back("# As Trainer does; what TrainingArguments does not name has its default.");
-  plan_.iteration_setup.push_back("optimizer = torch.optim.AdamW(" + model + ".parameters(), lr=" + rate +
-                                  ", weight_decay=" + decay + ")");
+    setup.push_back("optimizer_class, options = Trainer.get_optimizer_cls_and_kwargs(" + name + ")");
+    setup.push_back("optimizer = optimizer_class(" + parameters + ", weight_decay=" + name +
+                    ".weight_decay, **options)");
+    norm = name + ".max_grad_norm";
+  } else {
+    setup.push_back("optimizer = torch.optim.AdamW(" + parameters + ", lr=5e-5, weight_decay=0.0)");
+  }
   plan_.iteration_lines = {"inputs = {name: value.to(" + model + ".device) for name, value in batch.items()}",
                            "loss = " + model + "(**inputs).loss",
                            "loss.backward()",
-                           "torch.nn.utils.clip_grad_norm_(" + model + ".parameters(), " + norm + ")",
+                           "torch.nn.utils.clip_grad_norm_(" + parameters + ", " + norm + ")",
                            "optimizer.step()",
                            "optimizer.zero_grad()"};
+  plan_.imports.insert("import torch");
   plan_.names.insert(reads.begin(), reads.end());
   plan_.iteration = slicer_.slice(reads, model_names());
 }

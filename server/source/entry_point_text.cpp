@@ -205,6 +205,7 @@ class Writer {
     body_ += "\n\ndef iteration_provider(" + (models.empty() ? "model" : comma_separated(models)) + "):\n";
     add_lines(plan_.iteration_setup, kIndent);
     write_own(plan_.iteration);
+    add_lines(plan_.iteration_setup_last, kIndent);
     const std::string inner = std::string(kIndent) + std::string(kIndent);
     body_ += body_.ends_with("):\n") ? "" : "\n";
     body_ += "    def iteration(" + comma_separated(plan_.parameters) + "):\n";

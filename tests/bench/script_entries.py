@@ -1,7 +1,8 @@
 """Training scripts against entry points of the same step: `./dev bench script-entries`.
 
-The script of an example takes its batches from a data loader, and trains with the functions of the entry point. Both
-are profiled, and asked for a batch size that neither sampled, which is then measured, and for changes, which are tried.
+The script of an example takes its batches from a data loader, and trains with the functions of the entry point. The
+scripts of tests/editors/walk are as users write them, and `ridgeline init` writes the entry point of each. Both are
+profiled, and asked for a batch size that neither sampled, which is then measured, and for changes, which are tried.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import json
 import math
 import os
 import random
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,9 +20,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from accuracy import MODELS_PYTHON
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
+PROJECTS = ROOT / "tests" / "editors" / "walk"
 SLOWEST_MS = 300  # of a step: slower examples take minutes to try a change
+PYTHON = MODELS_PYTHON if MODELS_PYTHON.exists() else sys.executable
 LEFT_OUT = {"compiled"}  # each changed step is compiled for a minute
 CHANGES = ("foreach-optimizer", "fused-optimizer", "bf16-autocast", "channels-last", "checkpoint")
 
@@ -76,16 +83,56 @@ class Rows:
         return "\n".join(lines)
 
 
+@dataclass
+class Pair:
+    """A script, and the entry point of its step."""
+
+    name: str
+    folder: Path  # for what is made
+    root: Path  # of the project
+    script: Path
+    entry: Path
+
+    def at(self, size: int) -> list[str | Path]:
+        """The script with another batch size: by its argument, or by the number in a copy."""
+        if self.root != self.folder / self.name:
+            return [self.script, str(size)]
+        copy = self.folder / "other" / self.name
+        shutil.copytree(self.root, copy)
+        script = copy / self.script.name
+        script.write_text(BATCH_SIZE.sub(rf"\g<1>{size}", script.read_text(), count=1))
+        return [script]
+
+
+# The number behind the batch size of the projects.
+BATCH_SIZE = re.compile(
+    r'(batch_size = |batch_size=|batch_size: int = field\(default=|--batch-size", type=int, default=)\d+'
+)
+
+
+def _pair(binary: Path, name: str, folder: Path) -> Pair:
+    if (EXAMPLES / name / "entry.py").exists():
+        script = folder / "train.py"
+        script.write_text(SCRIPT.format(folder=str(EXAMPLES / name)))
+        return Pair(name, folder, EXAMPLES / name, script, EXAMPLES / name / "entry.py")
+    root = folder / name
+    shutil.copytree(PROJECTS / name, root)
+    written = _run(binary, root, "init", "train.py")
+    assert written.returncode == 0, written.stderr
+    return Pair(name, folder, root, root / "train.py", root / "entry.py")
+
+
 def run(binary: Path, examples: int, seed: int) -> Rows:
-    """So many examples whose inputs are samples, chosen by the seed."""
+    """So many examples and projects, chosen by the seed."""
     names = sorted({path.parent.name for path in EXAMPLES.glob("*/entry.py")} - LEFT_OUT)
+    names += sorted(path.parent.name for path in PROJECTS.glob("*/train.py"))
     random.Random(seed).shuffle(names)
     rows = Rows()
     for name in names:
         if len(rows.steps) < examples:
             with tempfile.TemporaryDirectory() as folder:
                 before = len(rows.steps), len(rows.sizes), len(rows.changes)
-                _example(binary, name, Path(folder), rows)
+                _example(binary, _pair(binary, name, Path(folder)), rows)
                 print(f"{name}: {len(rows.steps)} of {examples}", file=sys.stderr)
                 for kind, start in zip((rows.steps, rows.sizes, rows.changes), before, strict=True):
                     for row in kind[start:]:  # a long run that is ended has not measured in vain
@@ -93,11 +140,9 @@ def run(binary: Path, examples: int, seed: int) -> Rows:
     return rows
 
 
-def _example(binary: Path, name: str, folder: Path, rows: Rows) -> None:
-    script = folder / "train.py"
-    script.write_text(SCRIPT.format(folder=str(EXAMPLES / name)))
-    entry = EXAMPLES / name / "entry.py"
-    place = ("--python", sys.executable, "--project-root", EXAMPLES / name)
+def _example(binary: Path, pair: Pair, rows: Rows) -> None:
+    name, folder, script, entry = pair.name, pair.folder, pair.script, pair.entry
+    place = ("--python", PYTHON, "--project-root", pair.root)
     quick = _profiled(binary, folder, "profile", *place, "--stop", "--seconds", "0.2", script)
     if quick is None or quick["iteration"]["timeMs"] > SLOWEST_MS:
         time = "its inputs are no samples" if quick is None else f"{quick['iteration']['timeMs']:.0f} ms"
@@ -120,7 +165,7 @@ def _example(binary: Path, name: str, folder: Path, rows: Rows) -> None:
     for check in mine["checks"]:  # none where that size did not run
         rows.sizes.append(["entry point", name, *_size_row(check["predicted"], check, check["peakBytes"])])
     predicted = _answered(binary, folder, "predict", script, "--batch-size", str(asked))["answer"]
-    truth = _profiled(binary, folder, "profile", *place, "--stop", "--seconds", "3", script, str(asked))
+    truth = _profiled(binary, folder, "profile", *place, "--stop", "--seconds", "3", *pair.at(asked))
     assert truth is not None, name
     # The data of the script grow with its argument; the batch size alone leaves them as they were.
     grown = truth["memory"]["byCategory"]["inputs"] - predicted["byCategory"]["inputs"]

@@ -36,7 +36,7 @@ test('the batch size that was chosen can be profiled from the view', async (t) =
   const offer = window.view.locator('.offer');
   await offer
     .getByText(
-      /^(Predicted|Measured): [\d.]+ MiB, .* per iteration\. Run time and costliest lines below are those of batch size 64\.$/,
+      /^(Predicted|Measured): [\d.]+ MiB, .* per iteration\. Run time, modules and costliest lines below are those of batch size 64\.$/,
     )
     .waitFor();
   await offer.getByRole('button', { name: 'Profile with 128' }).click();

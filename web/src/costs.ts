@@ -53,7 +53,7 @@ export function lineTable({ report, texts }: Data): HTMLElement | null {
     folded: {
       holds: ({ timeMs, memoryBytes }) =>
         part(timeMs.total, whole.ms) < negligible && part(memoryBytes.atPeak, whole.bytes) < negligible,
-      noun: ['line without time', 'lines without time'],
+      noun: ['line that costs almost nothing', 'lines that cost almost nothing'],
     },
     columns: [
       {

@@ -194,7 +194,7 @@ export function icicle({ report }: Data): HTMLElement | null {
     h('div.title', {}, h('h2', {}, 'Modules'), resources),
     view.crumbs,
     view.element,
-    h('p.note', {}, 'Hatched: parts that are too narrow to be drawn.'),
+    h('p.note', {}, 'Hatched: several parts, too narrow to be drawn one by one.'),
     view.details,
   );
 }

@@ -70,7 +70,7 @@ export function memoryOverTime({ report }: Data): HTMLElement | null {
     h(
       'p.note',
       {},
-      `The recorded iteration with the peak, by the clock: it took ${duration(over.recordedMs)} with the cost of recording in it. Shown at ${instants} instants, the peak among them.`,
+      `The recorded iteration in which memory peaked; it took ${duration(over.recordedMs)}, recording included. Shown at ${instants} moments.`,
     ),
   );
 }

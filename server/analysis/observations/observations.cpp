@@ -299,7 +299,7 @@ Observation activations_dominate(const Profile& profile) {
   return decided(
       holds,
       {{"activations at the peak", activations, Unit::kShare}, {"weights", share(Category::kWeights), Unit::kShare}},
-      holds ? "activation checkpointing or smaller types save most" : "");
+      holds ? "activation checkpointing or smaller dtypes save most" : "");
 }
 
 Observation filling_memory_brings_little(const Outlook& outlook, Verdict is_not_saturated) {
@@ -327,7 +327,7 @@ constexpr std::array<const char*, 12> kStatements = {
     "Recurrent layers use less of the arithmetic peak than other layers",
     "Some lines take long and use little of the arithmetic peak",
     "A faster device is used less well",
-    "Activations take most of the memory",
+    "Activations are the largest part of the memory",
     "Filling the memory with a large batch brings little",
     "The network limits how training scales"};
 

@@ -120,7 +120,7 @@ def best_change(walk: Walk) -> str:
     lines = walk.terminal.remote.lua(LIST)
     walk.answers["what-if"] = lines
     titles = ("fused optimizer", "foreach optimizer", "bfloat16 autocast", "channels_last", "workers")
-    offered = lines.partition("Bring nothing")[0]
+    offered = lines.partition("No gain")[0]
     rows = [line.strip() for line in offered.splitlines() if any(title in line for title in titles)]
     rows = [row for row in rows if "as fast" not in row]
     return rows[0].split("  ")[0] if rows else ""

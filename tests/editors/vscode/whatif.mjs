@@ -34,13 +34,13 @@ test('a change is asked about, tried and applied, and the next profile makes the
   await fused.waitFor();
   await section(window).getByRole('button', { name: 'Cancel' }).waitFor(); // its first answer is there before the others
   await section(window)
-    .getByText(/^To be certain, try the changes: about/)
+    .getByText(/^To be certain, try them: about/)
     .waitFor();
   // On a busy machine too little may have been timed; then the row says so.
   const isPredicted = (await figure(fused, 'predicted').count()) > 0;
   const predicted = isPredicted ? await figure(fused, 'predicted').innerText() : '';
   if (isPredicted) {
-    assert.match(predicted, /^(no change|unclear: try it|[\d.]+× (faster|as fast)) \([\d.]+ to [\d.]+\)$/);
+    assert.match(predicted, /^(no change|unclear: try it|[\d.]+× (faster|as fast)) \([\d.]+–[\d.]+\)$/);
   } else {
     assert.match(await fused.innerText(), /could not be timed|varies too much/);
   }
@@ -53,13 +53,13 @@ test('a change is asked about, tried and applied, and the next profile makes the
     assert.match(await others.locator('.reasons li small').first().innerText(), /\w/);
   }
   await section(window)
-    .getByText(/^To be certain, try the changes: about/)
+    .getByText(/^To be certain, try them: about/)
     .waitFor();
   await section(window).getByRole('button', { name: 'Try all' }).waitFor();
   await fused.getByRole('button', { name: 'Try' }).click();
   await section(window).getByRole('button', { name: 'Cancel' }).waitFor();
   await figure(fused, 'tried').waitFor();
-  assert.match(await figure(fused, 'tried').innerText(), /\([\d.]+ to [\d.]+\)$/);
+  assert.match(await figure(fused, 'tried').innerText(), /\([\d.]+–[\d.]+\)$/);
   await fused.getByText(/Losses (are equal|differ)/).waitFor();
   await picture(window, 'tried');
   await window.resizeSideBar(170);
@@ -116,7 +116,7 @@ test('a change is asked about, tried and applied, and the next profile makes the
     assert.equal(await figure(applied, 'predicted').innerText(), predicted.replace(': try it', '')); // it was tried
   }
   for (const kind of ['tried', 'measured'])
-    assert.match(await figure(applied, kind).innerText(), /\([\d.]+ to [\d.]+\)$/);
+    assert.match(await figure(applied, kind).innerText(), /\([\d.]+–[\d.]+\)$/);
   await picture(window, 'applied');
   await section(window).getByRole('button', { name: 'Ask again' }).click();
   await section(window)
@@ -124,6 +124,6 @@ test('a change is asked about, tried and applied, and the next profile makes the
     .waitFor({ state: 'detached' });
   await section(window)
     .locator('.reasons li', { hasText: 'fused optimizer' })
-    .getByText('uses it already')
+    .getByText(/uses its fused implementation already/)
     .waitFor({ state: 'attached' });
 });

@@ -40,7 +40,7 @@ def test_changes_are_predicted_and_tried_and_known_until_a_save(editor: Editor) 
         assert row["predictedText"] or re.search("could not be timed|varies too much", row["certaintyText"]), row
         assert row["peakText"] and row["takes"]
         assert row["tried"] is None and row["triedText"] == row["lossText"] == ""
-    assert answer["tryText"].startswith("To be certain, try the changes: about ")
+    assert answer["tryText"].startswith("To be certain, try them: about ")
     assert [value["kind"] for value in editor.progress if value["kind"] != "report"] == ["begin", "end"]
     assert editor.questions and len(editor.questions) == 1  # asked once, for the profile
 

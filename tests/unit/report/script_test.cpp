@@ -62,7 +62,7 @@ analysis::Script varied() {
 TEST(ScriptText, SaysWhatDiffersFromStepToStep) {
   EXPECT_THAT(
       text_of(varied()),
-      AllOf(HasSubstr("16.0 in a step in the mean, from 8 to 24, over 40 steps"),
+      AllOf(HasSubstr("16.0 in a step on average, from 8 to 24, over 40 steps"),
             HasSubstr("5120 samples/s over 100 ms of 32 steps, with what lies between them: steps 40 %, other "
                       "work 60 % (2 times)"),
             HasSubstr("1 step (evaluation), 12.0 ms, at most 512 B of memory"),
@@ -93,7 +93,7 @@ TEST(ScriptText, SaysWhatLiesBetweenSteps) {
 TEST(ScriptText, SaysWhatStarvesAStep) {
   EXPECT_THAT(
       text_of(starved()),
-      AllOf(HasSubstr("waiting for it takes 34 % of the steps' time, 12.0 ms a step in the mean"),
+      AllOf(HasSubstr("waiting for it takes 34 % of the steps' time, 12.0 ms a step on average"),
             HasSubstr("2 workers load a batch in 24.0 ms each and are busy for 98 % of the time"),
             HasSubstr("3 workers would keep up with the step"),
             HasSubstr("in the first pass over the data a batch took 40.0 ms, later 10.0 ms: something is cached")));

@@ -40,15 +40,15 @@ analysis::ChangeAnswer predicted(const analysis::SpeedUp& speed_up) {
 }
 
 TEST(PredictedText, NamesAGainOrALossOnlyWhereTheSignIsCertain) {
-  EXPECT_EQ(predicted_text(predicted({1.2, 1.1, 1.3})), "1.20× faster (1.10 to 1.30)");
-  EXPECT_EQ(predicted_text(predicted({0.8, 0.7, 0.99})), "0.80× as fast (0.70 to 0.99)");
-  EXPECT_EQ(predicted_text(predicted({1.2, 0.9, 1.5})), "unclear: try it (0.90 to 1.50)");
-  EXPECT_EQ(predicted_text(predicted({0.99, 0.9, 1.006})), "no change (0.90 to 1.01)") << "nothing to gain";
-  EXPECT_EQ(predicted_text(predicted({1, 0.998, 1.004})), "no change (1.00 to 1.00)");
-  EXPECT_EQ(predicted_text(predicted({1.03, 0.998, 1.06})), "1.03× faster (1.00 to 1.06)") << "within rounding";
+  EXPECT_EQ(predicted_text(predicted({1.2, 1.1, 1.3})), "1.20× faster (1.10–1.30)");
+  EXPECT_EQ(predicted_text(predicted({0.8, 0.7, 0.99})), "0.80× as fast (0.70–0.99)");
+  EXPECT_EQ(predicted_text(predicted({1.2, 0.9, 1.5})), "unclear: try it (0.90–1.50)");
+  EXPECT_EQ(predicted_text(predicted({0.99, 0.9, 1.006})), "no change (0.90–1.01)") << "nothing to gain";
+  EXPECT_EQ(predicted_text(predicted({1, 0.998, 1.004})), "no change (1.00–1.00)");
+  EXPECT_EQ(predicted_text(predicted({1.03, 0.998, 1.06})), "1.03× faster (1.00–1.06)") << "within rounding";
   analysis::ChangeAnswer by_rule = predicted({1.2, 0.9, 1.5});
   by_rule.can_be_tried = false;
-  EXPECT_EQ(predicted_text(by_rule), "unclear (0.90 to 1.50)");
+  EXPECT_EQ(predicted_text(by_rule), "unclear (0.90–1.50)");
 }
 
 TEST(WhatIfText, ListsApartWhatBringsNothing) {
@@ -59,9 +59,9 @@ TEST(WhatIfText, ListsApartWhatBringsNothing) {
   answer.changes[2].change = {"checkpoint"};
   answer.changes[2].predicted->peak_bytes = 50 << 20U;  // what it is for
   const std::string text = text_what_if(answer);
-  EXPECT_THAT(text, HasSubstr("foreach-optimizer brings nothing: 1.01× (0.87–1.17) predicted\n"));
-  EXPECT_THAT(text, Not(HasSubstr("checkpoint brings nothing")));
-  EXPECT_THAT(html_what_if(answer), HasSubstr("<h2>Bring nothing</h2>"));
+  EXPECT_THAT(text, HasSubstr("foreach-optimizer brings no gain: 1.01× (0.87–1.17) predicted\n"));
+  EXPECT_THAT(text, Not(HasSubstr("checkpoint brings no gain")));
+  EXPECT_THAT(html_what_if(answer), HasSubstr("<h2>No gain</h2>"));
   EXPECT_THAT(json_what_if(answer), HasSubstr("\"bringsNothing\": true"));
 }
 
@@ -69,9 +69,9 @@ TEST(TriedText, SaysWhereThereIsNoClearChange) {
   analysis::ChangeAnswer row;
   EXPECT_EQ(tried_text(row), "");
   row.tried.emplace().speed_up = {1.02, 0.97, 1.05};
-  EXPECT_EQ(tried_text(row), "no clear change (0.97 to 1.05)");
+  EXPECT_EQ(tried_text(row), "no clear change (0.97–1.05)");
   row.tried->speed_up = {1.5, 1.4, 1.6};
-  EXPECT_EQ(tried_text(row), "1.50× faster (1.40 to 1.60)");
+  EXPECT_EQ(tried_text(row), "1.50× faster (1.40–1.60)");
 }
 
 TEST(WhatIfText, OffersToTryWhatIsUnclearAndListsWhatIsNotPredicted) {
@@ -86,18 +86,18 @@ TEST(WhatIfText, OffersToTryWhatIsUnclearAndListsWhatIsNotPredicted) {
   answer.changes.push_back(compile);
   answer.try_seconds = 11.2;
   const std::string text = text_what_if(answer);
-  EXPECT_THAT(text, HasSubstr(" unclear: try it        –\n      predicted 0.90× to 1.50×"));
+  EXPECT_THAT(text, HasSubstr(" unclear: try it        –\n      predicted 0.90–1.50"));
   EXPECT_THAT(text, HasSubstr("1.30× (1.20–1.40)"));
   EXPECT_THAT(text, Not(HasSubstr("1.20×  ")));
   EXPECT_THAT(text, HasSubstr("compile is not predicted: what it does is not known before it runs"));
-  const std::size_t offer = text.find("To be certain, try the changes: about 12.0 s, and what torch.compile takes");
+  const std::size_t offer = text.find("To be certain, try them: about 12.0 s, and the time that torch.compile takes");
   EXPECT_LT(offer, text.find("CHANGE")) << text;
   answer.try_seconds = 90;
   EXPECT_GT(text_what_if(answer).find("To be certain"), text_what_if(answer).find("CHANGE"));
   answer.from_trace = true;
   answer.try_seconds.reset();
   EXPECT_EQ(text_what_if(answer).find("To be certain"), std::string::npos);
-  EXPECT_THAT(html_what_if(answer), HasSubstr("aria-label=\"predicted unclear: try it (0.90 to 1.50)\""));
+  EXPECT_THAT(html_what_if(answer), HasSubstr("aria-label=\"predicted unclear: try it (0.90–1.50)\""));
   EXPECT_THAT(json_what_if(answer), HasSubstr("\"verdict\": \"unclear\""));
 }
 

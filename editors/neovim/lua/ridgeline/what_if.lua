@@ -140,7 +140,7 @@ local function render()
       add_change(change)
     end
   end
-  if #useless > 0 then add({ { "Bring nothing:", "RidgelineDim" } }) end
+  if #useless > 0 then add({ { "No gain:", "RidgelineDim" } }) end
   for _, change in ipairs(useless) do
     add_change(change)
   end
@@ -330,7 +330,7 @@ local function apply()
       local encoding = session.client(one.code).offset_encoding
       if not allows(made.edit, change.title, encoding) then return session.say("not written.") end
       vim.lsp.util.apply_workspace_edit(made.edit, encoding)
-      session.say("written: " .. change.title .. ". u in the code undoes it.")
+      session.say("written: " .. change.title .. ". Press u in the code to undo it.")
     end
   )
 end

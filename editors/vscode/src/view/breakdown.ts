@@ -30,7 +30,7 @@ const aspects: Aspect[] = [
   },
   {
     kind: 'memory',
-    title: 'Memory at the peak',
+    title: 'Peak memory by module',
     whole: 'peak',
     value: (node) => node.peakBytes,
     text: (node) => bytes(node.peakBytes),

@@ -74,8 +74,8 @@ export function charts(summary: Summary, preview: Batch | null, curve: Curve | n
     },
   ];
   const notes = [
-    `Points: measured, from ${low} to ${high}. Line: through them, and between and beyond them the model${points.some(({ samplesPerSecond }) => hasInterval(samplesPerSecond)) ? ', with the 95 % interval' : ''}.`,
-    high < end ? 'Shaded: beyond what was measured.' : '',
+    `Dots: measured, from ${low} to ${high}. Line: predicted${points.some(({ samplesPerSecond }) => hasInterval(samplesPerSecond)) ? ', with its 95 % interval' : ''}.`,
+    high < end ? 'Grey: larger than any that was measured.' : '',
     fits === null ? '' : showsLimit ? '' : `The largest that fits, ${fits}, is beyond the chart.`,
   ];
   return h(

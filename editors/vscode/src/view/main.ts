@@ -86,7 +86,7 @@ const age = h('div', { role: 'status' });
 const warnings = new Warnings((path, line) => post({ type: 'openMention', path, line }));
 const offer = new Offer(run, (place) => post({ type: 'open', place }));
 const recommended = h('section.recommended', { 'aria-label': 'Recommended batch sizes' });
-const atPeak = h('section.peak', { 'aria-label': 'At the peak' });
+const atPeak = h('section.peak', { 'aria-label': 'Peak memory by kind' });
 const others = h('section.others', { 'aria-label': 'Other batch sizes' });
 const gutter = h('section', { 'aria-label': 'Legend' }, legend());
 const figures = h(
@@ -386,10 +386,11 @@ function categories(values: ByCategory, preview: Batch | null): HTMLElement[] {
       );
     });
   const how = preview === null ? '' : preview.measured === null ? ', predicted' : ', its parts predicted';
+  const at = preview === null ? '' : ` at batch size ${preview.batchSize}`;
   const head = h(
     'div.head',
     {},
-    h('h2', {}, 'At the peak'),
+    h('h2', {}, `Peak memory by kind${at}`),
     h('span.figure', {}, whole === 0 ? '' : `${bytes(preview?.measured?.peakBytes ?? whole)}${how}`),
   );
   return [head, bar, h('ul.rows.plain', {}, ...rows)];

@@ -165,7 +165,7 @@ export class Offer {
           ? ''
           : `Predicted: ${estimated(preview.peakBytes, bytes)}, ${estimated(preview.timeMs, duration)} per iteration.`;
     this.text.textContent =
-      `${figures} Run time and costliest lines below are those of batch size ${summary.batchSize}.`.trim();
+      `${figures} Run time, modules and costliest lines below are those of batch size ${summary.batchSize}.`.trim();
   }
 }
 

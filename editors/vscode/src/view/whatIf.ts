@@ -92,7 +92,7 @@ export class WhatIfPanel {
     this.useless.hidden = applying.length === paying.length;
     const useless = applying.filter(({ bringsNothing }) => bringsNothing);
     this.useless.replaceChildren(
-      h('summary', {}, useless.length === 1 ? '1 change brings nothing' : `${useless.length} changes bring nothing`),
+      h('summary', {}, useless.length === 1 ? '1 change brings no gain' : `${useless.length} changes bring no gain`),
       h('ul.changes', {}, ...useless.map((change) => this.row(change, isBusy, state.written))),
     );
     this.offer.replaceChildren(

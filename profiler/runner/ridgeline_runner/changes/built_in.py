@@ -171,7 +171,9 @@ class _Optimizer(Change):
             raise NotApplicable("no optimizer of torch.optim takes part in the step")
         if not changed:
             kinds = ", ".join(sorted({type(o).__name__ for o in parts.optimizers}))
-            raise NotApplicable(f"{kinds} has no {self.implementation} implementation, or uses it already")
+            has_it = any(self.implementation in g for o in parts.optimizers for g in o.param_groups)
+            what = "uses its" if has_it else "has no"
+            raise NotApplicable(f"{kinds} {what} {self.implementation} implementation{' already' if has_it else ''}")
 
     def _is_default(self, group: dict[str, Any]) -> bool:
         """Whether torch chooses this implementation by itself."""

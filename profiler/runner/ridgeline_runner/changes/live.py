@@ -12,7 +12,7 @@ from ridgeline_runner.changes.change import NotApplicable, Parts
 # What has to be there before the script builds its step, and the words for it.
 _WHEN_BUILT = {
     "set": "a layer of another width has to be there before the optimizer is made",
-    "accumulate": "the script itself would have to take more steps for each of the optimizer",
+    "accumulate": "it changes the training loop itself",
     "batch-size": "other batch sizes of a script are measured by profiling it with them",
 }
 
@@ -24,7 +24,7 @@ class LiveChange:
         """Raises NotApplicable."""
         for name in (part.partition(":")[0] for part in request):
             if name in _WHEN_BUILT:
-                raise NotApplicable(f"{_WHEN_BUILT[name]}; an entry point made from the script can have it")
+                raise NotApplicable(f"{_WHEN_BUILT[name]}; it can be tried in an entry point, which `ridgeline init` writes")
         self._changes = [built_in.named(part) for part in request]
         self._parts = Parts(models, {}, 0, optimizers=optimizers)
         self._stack: contextlib.ExitStack | None = None

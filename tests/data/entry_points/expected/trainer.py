@@ -4,8 +4,9 @@ Importing the script would train, so what it needs is copied here.
 """
 
 import torch
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, TrainingArguments
 from transformers import AutoConfig
+from transformers import Trainer
 
 model_name = "gpt2"
 
@@ -27,14 +28,15 @@ def input_provider(batch_size=4):
 
 
 def iteration_provider(model):
-    # As Trainer does; what TrainingArguments does not name has its default.
-    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-5, weight_decay=0.01)
+    training_args = TrainingArguments(output_dir="out", per_device_train_batch_size=4, learning_rate=2e-5, weight_decay=0.01)
+    optimizer_class, options = Trainer.get_optimizer_cls_and_kwargs(training_args)
+    optimizer = optimizer_class(model.parameters(), weight_decay=training_args.weight_decay, **options)
 
     def iteration(batch):
         inputs = {name: value.to(model.device) for name, value in batch.items()}
         loss = model(**inputs).loss
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), training_args.max_grad_norm)
         optimizer.step()
         optimizer.zero_grad()
 

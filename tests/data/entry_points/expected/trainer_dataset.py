@@ -1,7 +1,8 @@
 """Entry point for Ridgeline, from trainer_dataset.py: a model, its input and one training iteration."""
 
 import torch
-from transformers import BertConfig, BertForSequenceClassification
+from transformers import BertConfig, BertForSequenceClassification, TrainingArguments
+from transformers import Trainer
 from transformers import default_data_collator
 
 from trainer_dataset import Words
@@ -19,14 +20,15 @@ def input_provider(batch_size=4):
 
 
 def iteration_provider(model):
-    # As Trainer does; what TrainingArguments does not name has its default.
-    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-5, weight_decay=0.0)
+    arguments = TrainingArguments("out", max_steps=10, per_device_train_batch_size=4, use_cpu=True)
+    optimizer_class, options = Trainer.get_optimizer_cls_and_kwargs(arguments)
+    optimizer = optimizer_class(model.parameters(), weight_decay=arguments.weight_decay, **options)
 
     def iteration(batch):
         inputs = {name: value.to(model.device) for name, value in batch.items()}
         loss = model(**inputs).loss
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), arguments.max_grad_norm)
         optimizer.step()
         optimizer.zero_grad()
 
