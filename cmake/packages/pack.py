@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import platform
 import shutil
 import subprocess
 import sys
@@ -27,10 +26,13 @@ from licenses import OF_THE_PROGRAM, licenses
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
-MACHINE = platform.machine()
-PLATFORM = (
-    f"manylinux_2_28_{MACHINE}"  # as torch's own packages: the program runs anywhere, the agents where torch does
-)
+MACHINES = {62: "x86_64", 183: "aarch64"}  # e_machine of an ELF file
+
+
+def machine_of(program: Path) -> str:
+    """What the program was compiled for, which may be another machine than this one."""
+    with program.open("rb") as file:
+        return MACHINES[int.from_bytes(file.read(20)[18:], "little")]
 
 
 def version_of(program: Path) -> str:
@@ -62,14 +64,15 @@ def make_wheel(program: Path, folder: Path) -> None:
             project.writelines(f'"{agent}" = "{agent}"\n' for agent in agents)
     environment = {
         "RIDGELINE_VERSION": version_of(program),
-        "RIDGELINE_PLATFORM": PLATFORM,
+        # As torch's own packages: the program runs anywhere, the agents where torch does.
+        "RIDGELINE_PLATFORM": f"manylinux_2_28_{machine_of(program)}",
     }
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder]
     subprocess.run(command, cwd=source, env={**os.environ, **environment}, check=True)
 
 
 def make_archive(program: Path, folder: Path) -> None:
-    name = f"ridgeline-{version_of(program)}-linux-{MACHINE}"
+    name = f"ridgeline-{version_of(program)}-linux-{machine_of(program)}"
     source = folder / "packages" / "archive"
     lay_out(source, program, folder / "agents")
     for editor in ("emacs", "helix", "neovim"):

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
+#include <filesystem>
 #include <utility>
 
 #include "base/executable.h"
@@ -38,6 +40,22 @@ std::string platform_here() {
   utsname names{};
   ::uname(&names);
   return std::string(names.sysname) + " " + names.machine;
+}
+
+/// The program of this version for another platform: in the folder that RIDGELINE_PROGRAMS names, else beside this one,
+/// in ../lib/ridgeline/programs; of a platform that does not run Linux, none.
+std::string program_for(const std::string& platform) {
+  constexpr std::string_view kLinux = "Linux ";
+  const std::string machine = platform.starts_with(kLinux) ? platform.substr(kLinux.size()) : "";
+  const bool is_name = !machine.empty() && std::ranges::all_of(machine, [](char each) {
+    return each == '_' || (each >= '0' && each <= '9') || (each >= 'a' && each <= 'z');
+  });
+  const char* named = std::getenv("RIDGELINE_PROGRAMS");  // NOLINT(concurrency-mt-unsafe): never written
+  const std::string folder =
+      named != nullptr && *named != '\0'
+          ? named
+          : std::filesystem::path(base::executable_path()).parent_path().string() + "/../lib/ridgeline/programs";
+  return is_name ? folder + "/" + machine + "/ridgeline" : "";
 }
 
 /// A file that is gone when it is closed, at its beginning; empty where there is none.
@@ -186,15 +204,20 @@ base::Result<void> copy_to_host(const RemoteOptions& options, const std::string&
     return base::error(options.program + " is not there, or cannot be run");
   }
   const std::string platform = platform_in(run_output);
-  if (platform != platform_here()) {
+  const bool is_other = platform != platform_here();
+  const worker::Descriptor binary(
+      ::open(is_other ? program_for(platform).c_str() : "/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  if (binary.get() < 0) {
     return base::error("it is " + (platform.empty() ? "an unknown platform" : platform) + ", this is " +
-                       platform_here() + ": install ridgeline there, and name it with --program");
+                       platform_here() +
+                       ": install ridgeline there, and name it with --program; or put that platform's program of this "
+                       "version at MACHINE/ridgeline, as `uname -m` names the machine, in a folder that "
+                       "RIDGELINE_PROGRAMS names");
   }
   const std::string program = remote_program(options);
   const std::string command =
       for_any_shell("umask 077; d=\"" + std::string(kFolder) + "\"; p=\"" + program +
                     "\"; mkdir -p \"$d\" && cat > \"$p.$$\" && chmod 700 \"$p.$$\" && mv -f \"$p.$$\" \"$p\"");
-  const worker::Descriptor binary(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
   auto [errors_read, errors_write] = worker::pipe_pair();
   const base::Result<pid_t> process = worker::spawn(
       {ssh_arguments(options, command), "", {{binary.get(), STDIN_FILENO}, {errors_write.get(), STDERR_FILENO}}});

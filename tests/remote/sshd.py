@@ -83,8 +83,11 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def serving(agents: Path, address: str = "127.0.0.1", inside: Sequence[str] = ()) -> Iterator[Host]:
-    """`agents`: the built agents of this interpreter; `inside`: the command that runs sshd in another network."""
+def serving(
+    agents: Path, address: str = "127.0.0.1", inside: Sequence[str] = (), variables: dict[str, str] | None = None
+) -> Iterator[Host]:
+    """`agents`: the built agents of this interpreter; `inside`: the command that runs sshd in another network;
+    `variables`: of the environment there, with the others."""
     assert SSHD, "openssh-server is not installed"
     folder = Path(tempfile.mkdtemp(prefix="host"))  # the path of a socket has to be short
     for name in ("cache", "run"):
@@ -100,7 +103,7 @@ def serving(agents: Path, address: str = "127.0.0.1", inside: Sequence[str] = ()
         "XDG_CACHE_HOME": folder / "home",
         "XDG_RUNTIME_DIR": folder / "run",
         "RIDGELINE_AGENT_FLAGS": os.environ.get("RIDGELINE_AGENT_FLAGS", ""),  # those of the agents that were copied
-    }
+    } | (variables or {})
     settings = " ".join(f'"{name}={value}"' for name, value in environment.items())
     (folder / "sshd_config").write_text(
         CONFIG.format(port=host.port, folder=folder, address=address, environment=settings)

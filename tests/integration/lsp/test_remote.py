@@ -5,6 +5,7 @@ slow, loses packets and is cut.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import network
 import pytest
+from conftest import BINARY
 from sshd import Host, serving
 
 from .editor import Editor
@@ -92,6 +94,29 @@ def test_a_profile_survives_the_connection(host: Host, connect: Connect, tmp_pat
     assert editor.ask("workspace/executeCommand", set_to(entry, 32))["applied"] is True
     assert "batch_size: int = 32)" in editor.texts[entry.as_uri()]
     end(daemon, editor)
+
+
+def test_the_program_of_another_platform_is_copied(
+    connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the host's `uname` says decides; where there is no such program, the way out is said."""
+    (tmp_path / "bin").mkdir()
+    uname = tmp_path / "bin" / "uname"
+    uname.write_text('#!/bin/sh\n[ "$1" = -s ] && echo Linux || echo aarch64\n')
+    uname.chmod(0o755)
+    entry = copy_of_mlp(tmp_path)
+    with serving(agents(), variables={"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}) as other:
+        refused, _ = connect(other, entry.parent)
+        assert refused.wait() == 3
+        assert "it is Linux aarch64, this is Linux" in refused.words()
+        assert "RIDGELINE_PROGRAMS" in refused.words()
+        (tmp_path / "programs" / "aarch64").mkdir(parents=True)
+        shutil.copy(BINARY, tmp_path / "programs" / "aarch64" / "ridgeline")
+        monkeypatch.setenv("RIDGELINE_PROGRAMS", str(tmp_path / "programs"))
+        daemon, editor = connect(other, entry.parent)
+        editor.begin()
+        assert other.processes("serve --pipe")
+        end(daemon, editor)
 
 
 def set_to(entry: Path, size: int) -> dict[str, Any]:
