@@ -14,11 +14,13 @@
 #include "app/profiling/find_profile.h"
 #include "app/profiling/kept_recordings.h"
 #include "app/traces/import_file.h"
+#include "app/traces/memory_snapshot.h"
 #include "app/traces/trace_profile.h"
 #include "cli/exit_codes.h"
 #include "cli/failure_text.h"
 #include "cli/options.h"
 #include "cli/rendered_profile.h"
+#include "report/rendered_snapshot.h"
 #include "store/recording_files.h"
 
 namespace ridgeline::cli {
@@ -57,6 +59,21 @@ int report_trace(const app::TraceOptions& options, const Output& output) {
                    output);
 }
 
+int report_snapshot(const app::TraceOptions& options, const Output& output) {
+  const auto snapshot = app::memory_snapshot(options.trace, options.project_root);
+  if (!snapshot) {
+    return report_failure(snapshot.error());
+  }
+  if (output.format == "json") {
+    return write_out(report::json_snapshot(*snapshot), output);
+  }
+  if (output.format == "html") {
+    return write_out(report::html_snapshot(*snapshot), output);
+  }
+  return output.format == "text" ? write_out(report::text_snapshot(*snapshot, text_options(output)), output)
+                                 : fail("a memory snapshot has the formats text, json and html", kExitUsage);
+}
+
 }  // namespace
 
 void add_report_command(CLI::App& app, int& exit_code) {
@@ -64,11 +81,15 @@ void add_report_command(CLI::App& app, int& exit_code) {
   trace->with_shapes = true;
   auto output = std::make_shared<Output>();
   CLI::App* command = app.add_subcommand(
-      "report", "Show a profile that was made before, or analyse a trace of torch.profiler or Nsight Systems.");
+      "report",
+      "Show a profile that was made before, or analyse a trace of torch.profiler or Nsight Systems, or a memory "
+      "snapshot.");
   command->add_option(
       "FILE", trace->trace,
-      "The id of a kept profile, a report in JSON, a Chrome trace of torch.profiler (plain or gzip), or the SQLite "
-      "export of Nsight Systems; also from another machine. Without it: what was profiled last in this folder");
+      "The id of a kept profile, a report in JSON, a Chrome trace of torch.profiler (plain or gzip), the SQLite "
+      "export of Nsight Systems, or a memory snapshot of torch.cuda.memory; also from another machine. Without it: "
+      "what "
+      "was profiled last in this folder");
   const std::array of_traces = {
       command->add_option("--project-root", trace->project_root, "Root folder of your code"),
       add_code_option(*command, trace->code),
@@ -88,7 +109,8 @@ void add_report_command(CLI::App& app, int& exit_code) {
       "\n"
       "Examples:\n"
       "  ridgeline report --format markdown --output report.md\n"
-      "  ridgeline report trace.json.gz --batch-size 32 --project-root ~/project");
+      "  ridgeline report trace.json.gz --batch-size 32 --project-root ~/project\n"
+      "  ridgeline report snapshot.pickle --format html --output memory.html");
   command->callback([command, trace, output, &exit_code] {
     if (trace->trace.empty()) {
       const auto last = app::last_profile(".");
@@ -103,6 +125,10 @@ void add_report_command(CLI::App& app, int& exit_code) {
       return;
     }
     std::error_code problem;
+    if (app::looks_like_snapshot(trace->trace)) {
+      exit_code = report_snapshot(*trace, *output);
+      return;
+    }
     if (std::filesystem::exists(trace->trace, problem) && !app::looks_like_report(trace->trace)) {
       exit_code = report_trace(*trace, *output);
       return;

@@ -297,12 +297,13 @@ void Entries::show_first(const std::string& path, app::ProfileWithSources first)
   const auto before = find(path);
   std::set<std::string> changed(first.changed.begin(), first.changed.end());
   auto models = before->figures != nullptr ? before->figures->models() : nullptr;
-  change(path).before_first = before;
-  show(path, std::make_shared<const Figures>(std::move(first), std::move(models)), std::move(changed));
+  show(path, std::make_shared<const Figures>(std::move(first), std::move(models)), std::move(changed), before);
 }
 
-void Entries::show(const std::string& path, std::shared_ptr<const Figures> figures, std::set<std::string> changed) {
+void Entries::show(const std::string& path, std::shared_ptr<const Figures> figures, std::set<std::string> changed,
+                   std::shared_ptr<const Entry> before_first) {
   Entry& entry = change(path);
+  entry.before_first = std::move(before_first);
   entry.changed = std::move(changed);
   entry.batch_size_changed = false;
   entry.not_profiled.clear();

@@ -188,8 +188,10 @@ class Entries {
   /// A stored profile that is up to date; null: there is none.
   base::Task<std::shared_ptr<const Figures>> kept(app::ProfileRequest request, app::Target target);
   base::Task<void> load_kept(app::ProfileRequest request, app::Target target);
-  /// In the place of those before. `changed`: files that are not what ran.
-  void show(const std::string& path, std::shared_ptr<const Figures> figures, std::set<std::string> changed);
+  /// In the place of those before. `changed`: files that are not what ran. `before_first`: where they are the first
+  /// figures of a profile, what there was before.
+  void show(const std::string& path, std::shared_ptr<const Figures> figures, std::set<std::string> changed,
+            std::shared_ptr<const Entry> before_first = nullptr);
   /// The first figures of the profile that runs, until it ends.
   void show_first(const std::string& path, app::ProfileWithSources first);
   void end_trial(const std::string& path, const std::shared_ptr<const Figures>& held, app::ProfileOutcome outcome);

@@ -1,13 +1,17 @@
 // Traces of others, and reports in SQLite: imported or refused in words, and the profile of what is imported closes.
 #include <cmath>
+#include <cstdint>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "analysis/build_profile.h"
+#include "analysis/memory/memory_snapshot.h"
 #include "ingest/import_error.h"
 #include "ingest/import_trace.h"
 #include "ingest/nsys_report.h"
+#include "ingest/read_memory_snapshot.h"
 #include "ingest/read_trace.h"
 #include "store/foreign_tables.h"
 #include "tests/fuzz/fuzz.h"
@@ -60,6 +64,20 @@ void look_at(const analysis::RunInput& input) {
   }
 }
 
+/// What is alive adds up, by line and by use.
+void look_at_snapshot(std::string_view bytes, std::size_t piece) {
+  const auto history = ingest::read_memory_snapshot(in_pieces(bytes, piece), {4096, 32});
+  const analysis::MemorySnapshot snapshot = analysis::analyse_snapshot(history, "/project");
+  for (const analysis::SnapshotMoment* moment : {&snapshot.at_peak, &snapshot.at_end}) {
+    std::uint64_t by_line = 0;
+    for (const analysis::SnapshotLine& line : moment->lines) {
+      by_line += line.bytes;
+    }
+    CLAIM(by_line == moment->bytes);
+    CLAIM(std::accumulate(moment->by_use.begin(), moment->by_use.end(), std::uint64_t{0}) == moment->bytes);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -69,6 +87,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   options.exists = [](const std::string& path) { return path == "/project/model.py"; };
   try {
     const std::string_view bytes = input.rest();
+    if (ingest::is_pickle(bytes)) {
+      look_at_snapshot(bytes, piece);
+      return 0;
+    }
     ingest::Trace trace = read(bytes, piece);
     read_otherwise(bytes, trace);
     look_at(ingest::import_trace(std::move(trace), options));

@@ -115,8 +115,7 @@ test('a change is asked about, tried and applied, and the next profile makes the
   if (isPredicted) {
     assert.equal(await figure(applied, 'predicted').innerText(), predicted.replace(': try it', '')); // it was tried
   }
-  for (const kind of ['tried', 'measured'])
-    assert.match(await figure(applied, kind).innerText(), /\([\d.]+–[\d.]+\)$/);
+  for (const kind of ['tried', 'measured']) assert.match(await figure(applied, kind).innerText(), /\([\d.]+–[\d.]+\)$/);
   await picture(window, 'applied');
   await section(window).getByRole('button', { name: 'Ask again' }).click();
   await section(window)

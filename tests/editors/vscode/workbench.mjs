@@ -331,6 +331,7 @@ export class Window extends ViewDriver {
   async profile() {
     await this.lens('Profile').click();
     await this.lens('samples/s').waitFor();
+    await this.lens('Profile').waitFor(); // the first figures are there before the profile has ended
   }
 
   // ---- the Ridgeline view

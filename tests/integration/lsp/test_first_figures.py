@@ -58,6 +58,26 @@ def test_a_cancelled_profile_takes_its_first_figures_back(editor: Editor) -> Non
     assert editor.ask("ridgeline/summary", document) is None
 
 
+def test_a_stored_profile_stays_when_the_one_that_it_replaces_ends(editor: Editor) -> None:
+    path = editor.folder / "entry.py"
+    document = editor.open(path)
+    stored = editor.ask("ridgeline/profile", document)["profileId"]
+    editor.configure(saveTimeBudget=4)
+    editor.changes.clear()
+    editor.type_over(path.as_uri(), *SLOW)
+    editor.save(path)
+    editor.until(lambda: any(c["profileId"] not in (None, stored) and c["profiling"] for c in editor.changes))
+    editor.type_over(path.as_uri(), SLOW[1], SLOW[0])
+    editor.save(path)
+    editor.until(lambda: not editor.changes[-1]["profiling"] and editor.changes[-1]["state"] == "ready")
+    # The run of the slow step is being ended; a request that comes after its end sees what is left.
+    editor.ask("ridgeline/report", {"profileId": stored})
+    editor.until(lambda: not editor.changes[-1]["profiling"])
+    summary = editor.ask("ridgeline/summary", document)
+    assert summary["profileId"] == stored
+    assert not summary["stale"]
+
+
 @pytest.fixture
 def windows(tmp_path: Path, stdio: Callable[..., tuple[Daemon, Wire]]) -> tuple[Editor, Editor]:
     """Two editors on one project, each with a daemon of its own."""

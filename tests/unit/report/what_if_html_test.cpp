@@ -30,8 +30,7 @@ analysis::WhatIf answer() {
 
 TEST(WhatIfHtml, DrawsPredictedAndTriedOnOneAxis) {
   const std::string html = html_what_if(answer());
-  EXPECT_THAT(html,
-              HasSubstr("aria-label=\"predicted 2.00× faster (1.60–2.50), tried 1.50× faster (1.40–1.60)\""));
+  EXPECT_THAT(html, HasSubstr("aria-label=\"predicted 2.00× faster (1.60–2.50), tried 1.50× faster (1.40–1.60)\""));
   // The axis ends a tenth beyond the farthest end of an interval, log(2.5): 1× is in the middle.
   const double ends = std::log(2.5) * 1.1;
   const auto at = [&](double speed_up) { return 130 * (1 + std::log(speed_up) / ends); };

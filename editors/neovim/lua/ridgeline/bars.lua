@@ -102,8 +102,8 @@ end
 local function comparison_row(batch, balance)
   local categories = batch.byCategory or {}
   local difference = (categories.weights or 0) - (categories.activations or 0)
-  local compared = difference > 0 and "Here weights take more memory than activations. "
-    or difference < 0 and "Here activations take more memory than weights. "
+  local compared = difference > 0 and "Weights take more memory than activations here. "
+    or difference < 0 and "Activations take more memory than weights here. "
     or ""
   return { "  " .. compared .. text.printable(balance) }
 end

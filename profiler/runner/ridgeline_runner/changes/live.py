@@ -24,7 +24,9 @@ class LiveChange:
         """Raises NotApplicable."""
         for name in (part.partition(":")[0] for part in request):
             if name in _WHEN_BUILT:
-                raise NotApplicable(f"{_WHEN_BUILT[name]}; it can be tried in an entry point, which `ridgeline init` writes")
+                raise NotApplicable(
+                    f"{_WHEN_BUILT[name]}; it can be tried in an entry point, which `ridgeline init` writes"
+                )
         self._changes = [built_in.named(part) for part in request]
         self._parts = Parts(models, {}, 0, optimizers=optimizers)
         self._stack: contextlib.ExitStack | None = None
