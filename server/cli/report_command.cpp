@@ -14,7 +14,7 @@
 #include "app/profiling/find_profile.h"
 #include "app/profiling/kept_recordings.h"
 #include "app/traces/import_file.h"
-#include "app/traces/memory_snapshot.h"
+#include "app/traces/snapshot_file.h"
 #include "app/traces/trace_profile.h"
 #include "cli/exit_codes.h"
 #include "cli/failure_text.h"
@@ -109,8 +109,7 @@ void add_report_command(CLI::App& app, int& exit_code) {
       "\n"
       "Examples:\n"
       "  ridgeline report --format markdown --output report.md\n"
-      "  ridgeline report trace.json.gz --batch-size 32 --project-root ~/project\n"
-      "  ridgeline report snapshot.pickle --format html --output memory.html");
+      "  ridgeline report trace.json.gz --batch-size 32 --project-root ~/project");
   command->callback([command, trace, output, &exit_code] {
     if (trace->trace.empty()) {
       const auto last = app::last_profile(".");

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "analysis/build_profile.h"
-#include "analysis/memory/memory_snapshot.h"
+#include "analysis/memory/analyse_snapshot.h"
 #include "ingest/import_error.h"
 #include "ingest/import_trace.h"
 #include "ingest/nsys_report.h"

@@ -1,4 +1,4 @@
-#include "analysis/memory/memory_snapshot.h"
+#include "analysis/memory/analyse_snapshot.h"
 
 #include <algorithm>
 #include <cstddef>

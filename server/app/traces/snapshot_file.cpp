@@ -1,4 +1,4 @@
-#include "app/traces/memory_snapshot.h"
+#include "app/traces/snapshot_file.h"
 
 #include <array>
 #include <fstream>
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/memory/memory_snapshot.h"
+#include "analysis/memory/analyse_snapshot.h"
 #include "app/traces/import_file.h"
 #include "ingest/import_error.h"
 #include "ingest/read_memory_snapshot.h"
