@@ -88,8 +88,7 @@ void add_report_command(CLI::App& app, int& exit_code) {
       "FILE", trace->trace,
       "The id of a kept profile, a report in JSON, a Chrome trace of torch.profiler (plain or gzip), the SQLite "
       "export of Nsight Systems, or a memory snapshot of torch.cuda.memory; also from another machine. Without it: "
-      "what "
-      "was profiled last in this folder");
+      "what was profiled last in this folder");
   const std::array of_traces = {
       command->add_option("--project-root", trace->project_root, "Root folder of your code"),
       add_code_option(*command, trace->code),

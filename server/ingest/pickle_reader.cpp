@@ -17,6 +17,18 @@ using Kind = PickleValue::Kind;
 constexpr std::size_t kBuffer = std::size_t{1} << 20U;
 constexpr std::uint64_t kLongBytes = 8;  // of an integer that is kept; a longer one is none
 
+/// The number of an empty slot: one that is free, else a new one.
+template <typename Slot>
+std::uint64_t new_slot(std::vector<Slot>& slots, std::vector<std::uint64_t>& free) {
+  if (free.empty()) {
+    slots.emplace_back();
+    return slots.size() - 1;
+  }
+  const std::uint64_t number = free.back();
+  free.pop_back();
+  return number;
+}
+
 [[noreturn]] void refuse(std::uint64_t offset, std::string_view what) {
   throw ImportError(fmt::format("The pickle is damaged at byte {}: {}.", offset, what));
 }
@@ -109,13 +121,7 @@ std::size_t PickleReader::last_mark() const {
 
 /// The values from `first` on become a list in their place.
 void PickleReader::push_list(std::size_t first) {
-  std::uint64_t number = lists_.size();
-  if (free_lists_.empty()) {
-    lists_.emplace_back();
-  } else {
-    number = free_lists_.back();
-    free_lists_.pop_back();
-  }
+  const std::uint64_t number = new_slot(lists_, free_lists_);
   lists_[number].values.assign(stack_.begin() + static_cast<std::ptrdiff_t>(first), stack_.end());
   stack_.resize(first);
   push({Kind::kList, number});
@@ -370,17 +376,9 @@ bool PickleReader::step_of_collection(unsigned char opcode) {
       stack_.resize(mark);
       return true;
     }
-    case '}': {  // EMPTY_DICT
-      std::uint64_t number = dicts_.size();
-      if (free_dicts_.empty()) {
-        dicts_.emplace_back();
-      } else {
-        number = free_dicts_.back();
-        free_dicts_.pop_back();
-      }
-      push({Kind::kDict, number});
+    case '}':  // EMPTY_DICT
+      push({Kind::kDict, new_slot(dicts_, free_dicts_)});
       return true;
-    }
     case 's':  // SETITEM
       if (stack_.size() < 3) {
         refuse(offset_ + at_, "a value is missing");

@@ -11,6 +11,7 @@
 #include "report/rendered_snapshot.h"
 #include "report/units.h"
 #include "report/warnings.h"
+#include "report/wording.h"
 
 namespace ridgeline::report {
 namespace {
@@ -30,8 +31,6 @@ double part_of_bytes(std::uint64_t bytes, std::uint64_t whole) {
 }
 
 std::string size_text(std::uint64_t count) { return bytes(static_cast<double>(count)); }
-
-std::string blocks_text(std::uint64_t count) { return fmt::format("{} {}", count, count == 1 ? "block" : "blocks"); }
 
 /// "are activations".
 std::string use_words(MemoryUse use) {
@@ -61,7 +60,7 @@ void snapshot_lines(Page& page, const SnapshotMoment& moment, std::string_view t
     const SnapshotLine& line = moment.lines[i];
     page.line("  " + right(size_text(line.bytes), kBytesColumn) + "  " +
               right(share(part_of_bytes(line.bytes, moment.bytes)), kShareColumn) + "  " + printable(line_text(line)) +
-              "  " + page.dim(blocks_text(line.blocks)));
+              "  " + page.dim(plural(static_cast<double>(line.blocks), "block")));
   }
   if (moment.lines.size() > kSnapshotLines) {
     std::uint64_t rest = 0;

@@ -45,6 +45,13 @@ bool begins_line(const SourceTree::Content& content, std::size_t offset) {
   return start + indentation_at(content, offset).size() == offset;
 }
 
+bool has_lines_of_its_own(const SourceTree::Content& content, Span span) {
+  const std::size_t line = content.lines.line_of(span.end);
+  const std::size_t line_end = content.lines.start_of(line) + content.lines.line_in(content.text, line).size();
+  return begins_line(content, span.begin) &&
+         slice(content.text, {span.end, line_end}).find_first_not_of(" \t\r") == std::string_view::npos;
+}
+
 std::string_view callee_name(const SourceTree::Content& content, Node call) {
   const std::string_view callee = content.text_of(call.field("function"));
   return callee.substr(callee.rfind('.') + 1);

@@ -32,6 +32,9 @@ std::string_view line_end_of(const SourceTree::Content& content);
 
 bool begins_line(const SourceTree::Content& content, std::size_t offset);
 
+/// Whether nothing else stands on the lines of what is in `span`, before it or behind it.
+bool has_lines_of_its_own(const SourceTree::Content& content, Span span);
+
 /// The arguments of an `argument_list`, in order.
 std::vector<Node> arguments_of(Node list);
 

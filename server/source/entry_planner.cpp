@@ -400,7 +400,7 @@ void Planner::name_parameters() {
   }
   const bool plain = std::ranges::all_of(parts, [](Node part) { return part.is("identifier"); });
   if (plain && NameSet(targets_.begin(), targets_.end()).size() == targets_.size()) {
-    unpacks_ = parts.size() > 1 || !target_.is("identifier");
+    unpacks_ = !target_.is("identifier");
     plan_.parameters.assign(targets_.begin(), targets_.end());
     return;
   }

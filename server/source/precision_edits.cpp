@@ -13,7 +13,6 @@ namespace {
 using Content = SourceTree::Content;
 
 constexpr std::string_view kArguments = "TrainingArguments";
-constexpr const char* kSharesLine = "The fields of the TrainingArguments share a line with other statements.";
 
 /// What a name was assigned, where the value is one; else the value.
 Node assigned_value(const Content& content, const TrainingScript& script, Node value) {
@@ -80,15 +79,10 @@ Edits in_class(const Content& content, Node definition, std::string_view device)
     }
     last = statement;
   }
-  if (!last.exists() || !begins_line(content, last.span().begin)) {
-    return base::error(kSharesLine);
+  if (!last.exists() || !has_lines_of_its_own(content, last.span())) {
+    return base::error("The fields of the TrainingArguments share a line with other statements.");
   }
   const std::size_t end = last.span().end;
-  const std::size_t line = content.lines.line_of(end);
-  const std::size_t line_end = content.lines.start_of(line) + content.lines.line_in(content.text, line).size();
-  if (content.text.substr(end, line_end - end).find_first_not_of(" \t\r") != std::string::npos) {
-    return base::error(kSharesLine);
-  }
   std::string fields;
   for (const std::string_view option : options_of(device)) {
     fields += std::string(line_end_of(content)) + std::string(indentation_at(content, last.span().begin)) +

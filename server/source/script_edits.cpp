@@ -167,10 +167,7 @@ Edits script_compile_edits(const SourceTree& tree) {
     return base::error("The model is constructed where it is handed on, and has no name there.");
   }
   const Span span = model->assignment.span();
-  const std::size_t line_end = content.lines.start_of(content.lines.line_of(span.end)) +
-                               content.lines.line_in(content.text, content.lines.line_of(span.end)).size();
-  if (!begins_line(content, span.begin) ||
-      content.text.substr(span.end, line_end - span.end).find_first_not_of(" \t\r") != std::string::npos) {
+  if (!has_lines_of_its_own(content, span)) {
     return base::error("The statement that constructs the model shares its line with others.");
   }
   return std::vector<TextEdit>{{{span.end, span.end},

@@ -79,8 +79,7 @@ std::optional<Measured> RunInbox::take_measured() {
     return (batch.times_ns.empty() && !has_stand_in) ||
            std::ranges::find(skipped_, batch.batch_size, &protocol::Failure::batch_size) != skipped_.end();
   });
-  const MeasuredBatch* users = result_.has_value() ? find(result_->batch_size) : nullptr;
-  if (users == nullptr || users->check || users->recording == nullptr) {
+  if (recorded_users() == nullptr) {
     return std::nullopt;
   }
   std::ranges::for_each(batches_, use_stand_ins);
@@ -89,9 +88,8 @@ std::optional<Measured> RunInbox::take_measured() {
 }
 
 std::optional<Measured> RunInbox::first_measured() const {
-  const auto users =
-      std::ranges::find(batches_, result_.has_value() ? result_->batch_size : 0, &MeasuredBatch::batch_size);
-  if (users == batches_.end() || users->check || users->recording == nullptr) {
+  const MeasuredBatch* const users = recorded_users();
+  if (users == nullptr) {
     return std::nullopt;
   }
   Measured measured{*result_, {*users}, skipped_};
@@ -248,6 +246,14 @@ std::optional<protocol::Failure> RunInbox::add_round(const protocol::Timed& roun
   batch->per_round = length;
   batch->times_ns.insert(batch->times_ns.end(), round.times_ns.begin(), round.times_ns.end());
   return std::nullopt;
+}
+
+const MeasuredBatch* RunInbox::recorded_users() const {
+  const auto is_it = [&](const MeasuredBatch& batch) {
+    return batch.batch_size == result_->batch_size && !batch.check && batch.recording != nullptr;
+  };
+  const auto found = result_.has_value() ? std::ranges::find_if(batches_, is_it) : batches_.end();
+  return found == batches_.end() ? nullptr : &*found;
 }
 
 MeasuredBatch* RunInbox::find(int batch_size) {

@@ -106,6 +106,8 @@ class RunInbox {
   std::optional<protocol::Failure> add_bytes(const std::string& bytes);
   std::optional<protocol::Failure> add_round(const protocol::Timed& round);
   MeasuredBatch* find(int batch_size);
+  /// The user's batch size, where it is recorded and the result of it is there; else null.
+  const MeasuredBatch* recorded_users() const;
 
   std::uint64_t limit_;
   RunInboxListener& listener_;

@@ -12,6 +12,7 @@
 #include "ingest/import_error.h"
 #include "ingest/import_rank.h"
 #include "ingest/import_trace.h"
+#include "ingest/read_memory_snapshot.h"
 
 namespace ridgeline::app {
 
@@ -117,6 +118,8 @@ bool looks_like_trace(const std::string& path) {
   const bool python = path.ends_with(".py");
   return !python && (json || text.starts_with("\x1f\x8b") || text.starts_with("SQLite format 3"));
 }
+
+bool looks_like_snapshot(const std::string& path) { return ingest::is_pickle(beginning_of(path, 2)); }
 
 bool looks_like_report(const std::string& path) {
   const std::string text = beginning_of(path, std::size_t{4} << 10U);

@@ -44,6 +44,9 @@ Answer<ingest::RecordedStep> recorded_step(const TraceOptions& options);
 /// Whether the file begins as traces do: JSON, gzip or SQLite. No entry point does.
 bool looks_like_trace(const std::string& path);
 
+/// Whether the file begins as a memory snapshot does: as a pickle. Nothing is read of a pipe.
+bool looks_like_snapshot(const std::string& path);
+
 /// Whether a file that looks like a trace is a report of Ridgeline's in JSON.
 bool looks_like_report(const std::string& path);
 

@@ -8,9 +8,6 @@
 
 namespace ridgeline::app {
 
-/// Whether the file begins as a pickle does.
-bool looks_like_snapshot(const std::string& path);
-
 /// `project_root`: lines below it are the user's; empty: those outside installed packages. Runs nothing.
 Answer<analysis::MemorySnapshot> memory_snapshot(const std::string& path, const std::string& project_root);
 

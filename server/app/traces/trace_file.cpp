@@ -14,11 +14,8 @@
 
 namespace ridgeline::app {
 
-namespace {
-
-/// `first`: what was read of the file already. It may be a pipe.
-ingest::ByteSource bytes_of(const std::shared_ptr<std::ifstream>& file, std::string first) {
-  return [file, first = std::move(first)](std::span<char> buffer) mutable {
+ingest::ByteSource bytes_of(const std::shared_ptr<std::ifstream>& file, std::string first, const std::string& name) {
+  return [file, first = std::move(first), name](std::span<char> buffer) mutable {
     if (!first.empty()) {
       const std::size_t count = first.copy(buffer.data(), buffer.size());
       first.erase(0, count);
@@ -26,13 +23,11 @@ ingest::ByteSource bytes_of(const std::shared_ptr<std::ifstream>& file, std::str
     }
     file->read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
     if (file->bad()) {
-      throw ingest::ImportError("The trace cannot be read completely.");
+      throw ingest::ImportError("The " + name + " cannot be read completely.");
     }
     return static_cast<std::size_t>(file->gcount());
   };
 }
-
-}  // namespace
 
 ingest::Trace read_trace_file(const std::string& path, const ingest::NsysOptions& nsys, bool inputs) {
   const auto file = std::make_shared<std::ifstream>(path, std::ios::binary);
@@ -56,7 +51,7 @@ ingest::Trace read_trace_file(const std::string& path, const ingest::NsysOptions
   if (nsys.process.has_value()) {
     throw ingest::ImportError("--process is for reports of Nsight Systems: a trace of torch.profiler has one process.");
   }
-  return ingest::read_trace(bytes_of(file, std::string(bytes)), {.inputs = inputs});
+  return ingest::read_trace(bytes_of(file, std::string(bytes), "trace"), {.inputs = inputs});
 }
 
 }  // namespace ridgeline::app
