@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <set>
 
 namespace ridgeline::recording {
 
@@ -50,6 +51,13 @@ base::Result<std::vector<DirectoryEntry>> read_directory(const std::string& byte
   return directory;
 }
 
+/// Columns that came later: earlier recordings do not have them.
+constexpr bool is_optional(std::uint32_t column) {
+  return column == static_cast<std::uint32_t>(Column::op_part) ||
+         column == static_cast<std::uint32_t>(Column::activity_part) ||
+         column == static_cast<std::uint32_t>(Column::compiled_code);
+}
+
 bool fits(const DirectoryEntry& entry, std::size_t element, std::size_t total) {
   return entry.element_bytes == element && entry.offset % 8 == 0 && entry.offset <= total &&
          entry.count <= (total - entry.offset) / element;
@@ -68,21 +76,28 @@ base::Result<Recording> Recording::parse(std::shared_ptr<const std::string> byte
   if (!directory) {
     return directory.error();
   }
-  std::size_t found = 0;
-  std::size_t wanted = 0;
+  std::set<std::uint32_t> found;
   for (const DirectoryEntry& entry : *directory) {
+    bool is_known = false;
 #define RIDGELINE_COLUMN(name, number, type)                                             \
   if (entry.column == (number) && fits(entry, sizeof(type), recording.bytes_->size())) { \
     recording.name##_ = view<type>(*recording.bytes_, entry);                            \
-    ++found;                                                                             \
+    is_known = true;                                                                     \
   }
     RIDGELINE_RECORDING_COLUMNS(RIDGELINE_COLUMN)
 #undef RIDGELINE_COLUMN
+    if (is_known && !found.insert(entry.column).second) {
+      return base::error("a column of the recording is there twice");
+    }
+    if (!is_known && is_optional(entry.column)) {
+      return base::error("a column of the recording is damaged");
+    }
   }
-#define RIDGELINE_COLUMN(name, number, type) ++wanted;
+  bool is_whole = true;
+#define RIDGELINE_COLUMN(name, number, type) is_whole = is_whole && (is_optional(number) || found.contains(number));
   RIDGELINE_RECORDING_COLUMNS(RIDGELINE_COLUMN)
 #undef RIDGELINE_COLUMN
-  if (found != wanted) {
+  if (!is_whole) {
     return base::error("a column of the recording is missing or damaged");
   }
   if (auto problem = recording.check(); !problem) {
@@ -148,8 +163,9 @@ base::Result<void> Recording::check_ops() const {
   }
   if (!same_size(ops, op_thread_, op_scope_, op_node_, op_parent_, op_start_, op_end_, op_sequence_,
                  op_forward_thread_) ||
-      !all_below(op_thread_, thread_torch_id_.size()) || !all_below(op_scope_, kScopeCount) ||
-      !all_below(op_name_, string_ends_.size()) || !all_below(op_node_, node_parent_.size())) {
+      (!op_part_.empty() && !same_size(ops, op_part_)) || !all_below(op_thread_, thread_torch_id_.size()) ||
+      !all_below(op_scope_, kScopeCount) || !all_below(op_name_, string_ends_.size()) ||
+      !all_below(op_node_, node_parent_.size())) {
     return base::error("the ops of the recording are damaged");
   }
   for (std::size_t i = 0; i < ops; ++i) {
@@ -204,6 +220,7 @@ base::Result<void> Recording::check_device() const {
   const std::size_t activities = activity_name_.size();
   if (!same_size(activities, activity_kind_, activity_device_, activity_stream_, activity_call_, activity_start_,
                  activity_end_, activity_bytes_) ||
+      (!activity_part_.empty() && !same_size(activities, activity_part_)) ||
       !all_below(activity_kind_, kActivityCount) || !all_below(activity_name_, strings) ||
       !all_below_or_none(activity_call_, calls) || !std::ranges::is_sorted(activity_start_)) {
     return base::error("the device activities of the recording are damaged");

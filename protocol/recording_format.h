@@ -76,6 +76,8 @@ static_assert(sizeof(DirectoryEntry) == 24);
   COLUMN(op_sequence, 67, std::int64_t)                                                                         \
   /* Backward: LibTorch's number of the thread that ran the forward op. */                                      \
   COLUMN(op_forward_thread, 68, std::uint64_t)                                                                  \
+  /* 1: a further part of the operation before it, which is divided between lines. Empty: none is. */             \
+  COLUMN(op_part, 69, std::uint8_t)                                                                             \
   /* Pauses of thread 0 that are the agent's own work: no part of the user's time. */                           \
   COLUMN(pause_start, 70, std::uint64_t)                                                                        \
   COLUMN(pause_end, 71, std::uint64_t)                                                                          \
@@ -130,6 +132,11 @@ static_assert(sizeof(DirectoryEntry) == 24);
   COLUMN(activity_start, 145, std::uint64_t)                                                                    \
   COLUMN(activity_end, 146, std::uint64_t)                                                                      \
   COLUMN(activity_bytes, 147, std::uint64_t)                                                                    \
+  /* Where code that torch.compile generated came from: compiled_code.h. Empty: nothing was compiled, or it is */   \
+  /* already placed. */                                                                                           \
+  COLUMN(compiled_code, 150, std::uint8_t)                                                                      \
+  /* 1: a further part of an activity, which is divided between lines. Empty: none is. */                          \
+  COLUMN(activity_part, 148, std::uint8_t)                                                                      \
   /* Cost of recording, in nanoseconds: see Cost. */                                                            \
   COLUMN(cost, 120, double)                                                                                     \
   /* What could not be kept: see Loss. */                                                                       \

@@ -304,6 +304,15 @@ PyObject* py_set_requests(PyObject*, PyObject* list) {
   return none();
 }
 
+PyObject* py_set_compiled_code(PyObject*, PyObject* bytes) {
+  if (!PyBytes_Check(bytes)) {
+    PyErr_SetString(PyExc_TypeError, "set_compiled_code: expected bytes");
+    return nullptr;
+  }
+  state().compiled_code.assign(PyBytes_AS_STRING(bytes), static_cast<std::size_t>(PyBytes_GET_SIZE(bytes)));
+  return none();
+}
+
 PyObject* py_begin_messages(PyObject*, PyObject*) { return text(begin_messages()); }
 PyObject* py_end_messages(PyObject*, PyObject*) {
   end_messages();
@@ -415,6 +424,7 @@ PyMethodDef kMethods[] = {
      "(roots, excluded, included): count line runs and module calls."},
     {"stop_counting", py_stop_counting, METH_NOARGS, "Stop counting."},
     {"instances", py_instances, METH_NOARGS, "(address, type) of module instances by number."},
+    {"set_compiled_code", py_set_compiled_code, METH_O, "Where compiled code came from: protocol/compiled_code.h."},
     {"set_requests", py_set_requests, METH_O, "The requests to the device's allocator: (address, bytes, stream)."},
     {"begin_messages", py_begin_messages, METH_NOARGS, "Observe Gloo's messages; returns why that failed, or ''."},
     {"end_messages", py_end_messages, METH_NOARGS, "Stop that."},

@@ -187,6 +187,7 @@ struct State {
   recording::Stage stage = recording::Stage::kLoad;
   double cost[recording::kCostCount] = {0, 0, 0, 0};
   std::vector<MemoryRequest> requests;  ///< of the recording; those at one address in the order of its blocks
+  std::string compiled_code;            ///< of the recording: protocol/compiled_code.h
   std::vector<FirstEvent> first;        ///< for the next recording
 };
 extern State g_state;

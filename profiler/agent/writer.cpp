@@ -349,6 +349,7 @@ std::string Writer::write(const std::vector<InstanceText>& instances) {
   string("");
   columns_.loss.assign(rec::kLossCount, 0);
   columns_.cost.assign(state().cost, state().cost + rec::kCostCount);
+  columns_.compiled_code.assign(state().compiled_code.begin(), state().compiled_code.end());
   add_objects(instances);
   columns_.node_parent.push_back(0);
   columns_.node_code.push_back(rec::kNone);

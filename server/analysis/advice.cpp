@@ -158,6 +158,24 @@ void add_padding_advice(const Profile& profile, int batch_size, std::vector<Advi
   }
 }
 
+void add_compiler_advice(const Compilation& compilation, int batch_size, std::vector<Advice>& found) {
+  const auto add = [&](AdviceKind kind, const Location& location) -> Advice& {
+    Advice advice;
+    advice.kind = kind;
+    advice.location = location;
+    advice.batch_size = batch_size;
+    return found.emplace_back(std::move(advice));
+  };
+  for (const GraphBreak& one : compilation.breaks) {
+    add(AdviceKind::kGraphBreak, one.location).graph_break = one;
+  }
+  for (const CompiledFunction& one : compilation.functions) {
+    if (!one.reasons.empty()) {
+      add(AdviceKind::kRecompiles, one.location).recompiled = one;
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Advice> advise(const Profile& profile, const Predictor& predictor, int batch_size) {
@@ -169,6 +187,9 @@ std::vector<Advice> advise(const Profile& profile, const Predictor& predictor, i
   }
   if (batch_size != profile.batch_size) {
     return found;  // the rest was measured at another batch size
+  }
+  if (profile.compilation) {
+    add_compiler_advice(*profile.compilation, batch_size, found);
   }
   if (!profile.device && !has_all_kernels(profile)) {
     return found;  // a line of the host may only wait for the device, of which nothing is known

@@ -28,14 +28,16 @@ enum class AdviceKind : std::uint8_t {
   kCopiesBlock,          ///< the device copies, and no kernel runs
   kSynchronises,         ///< the device has nothing to do while the host waits in calls that synchronise or copy
   kPaddingPays,          ///< a larger width of linear layers is predicted to take less time
+  kGraphBreak,           ///< torch.compile ends a graph at a line
+  kRecompiles,           ///< torch.compile compiled a function again
   kLittleArithmetic,     ///< a line takes long and uses little of the peak: report::line_observations, not advise()
 };
-inline constexpr std::size_t kAdviceCount = 12;
+inline constexpr std::size_t kAdviceCount = 14;
 /// As diagnostics spell them.
 inline constexpr std::array<const char*, kAdviceCount> kAdviceCodes = {
-    "will-not-fit",        "throughput-saturates", "input-starves", "hot-line",
-    "optimizer-dominates", "activations-dominate", "host-bound",    "gradient-never-used",
-    "copies-block",        "synchronises",         "padding-pays",  "little-arithmetic"};
+    "will-not-fit",         "throughput-saturates", "input-starves",       "hot-line",         "optimizer-dominates",
+    "activations-dominate", "host-bound",           "gradient-never-used", "copies-block",     "synchronises",
+    "padding-pays",         "graph-break",          "recompiles",          "little-arithmetic"};
 
 inline constexpr double kStarvingShare = 0.25;      ///< of the iteration, for data
 inline constexpr double kHotLineShare = 0.5;        ///< of the iteration, one line's own time
@@ -59,6 +61,8 @@ struct Advice {
   std::string parameter{};                ///< the largest of the `parameters` whose gradients are never used
   int parameters = 0;
   std::optional<Padding> padding{};
+  std::optional<GraphBreak> graph_break{};
+  std::optional<CompiledFunction> recompiled{};
   bool larger_batch_helps = true;  ///< not where the batch size has nearly all of the greatest throughput
 };
 

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "analysis/analysed_run.h"
+#include "analysis/attribution/compiled_lines.h"
 #include "analysis/breakdown/breakdown.h"
 #include "analysis/breakdown/device_time.h"
 #include "analysis/breakdown/library_call.h"
@@ -409,6 +410,7 @@ Profile build_profile(const RunInput& input) {
       profile.batch_size_known && rate) {
     profile.samples_per_second = rate;
   }
+  profile.compilation = compilation_of(user.run->recording, input.scope);
   add_unused_gradients(user, input.unused_gradients, profile);
   if (profile.batch_size_known) {
     add_models(sampled, input, profile);

@@ -9,6 +9,7 @@
 
 #include "analysis/values/idle_cause.h"
 
+#include "report/compilation_text.h"
 #include "report/units.h"
 #include "report/wording.h"
 #include "report/work_text.h"
@@ -394,6 +395,10 @@ std::string advice_text(const Advice& advice, const Profile& profile) {
           part, duration(advice.part), duration(advice.whole));
     case AdviceKind::kPaddingPays:
       return padding_text(*advice.padding);
+    case AdviceKind::kGraphBreak:
+      return graph_break_text(*advice.graph_break);
+    case AdviceKind::kRecompiles:
+      return recompilation_text(*advice.recompiled);
     case AdviceKind::kLittleArithmetic:
       return {};  // line_observations() has it
     case AdviceKind::kGradientNeverUsed:

@@ -1,6 +1,7 @@
 // The fields of the JSON report, from its top. protocol/report.schema.json is generated from them.
 #pragma once
 
+#include "report/compilation_fields.h"
 #include "report/energy_fields.h"
 #include "report/model_fields.h"
 #include "report/script_fields.h"
@@ -397,6 +398,9 @@ void report_fields(Io& io, analysis::Profile& profile, const analysis::Outlook& 
      "bytes first.");
   if_present(io, "script", profile.script,
              "Of a training script that ridgeline profile started as it is; absent for an entry point or a trace.");
+  if_present(io, "compilation", profile.compilation,
+             "What torch.compile did before the recorded step; absent where it did nothing, of a trace, and in reports "
+             "of earlier versions.");
   io.object("closure", "How the recorded figures relate to the bare iteration.", [&] { closure(io, profile); });
   io("warnings", profile.warnings, "What a reader of the figures must know.", kNotEmpty);
   io("breakdown", profile.breakdown,

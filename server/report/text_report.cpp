@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "report/breakdown_text.h"
+#include "report/compilation_text.h"
 #include "report/device_text.h"
 #include "report/energy_text.h"
 #include "report/library_text.h"
@@ -184,6 +185,9 @@ std::vector<Item> notes(const Profile& profile, ShownWarnings warnings) {
   if (profile.script) {
     std::ranges::move(script_notes(*profile.script, profile.peak_bytes, profile.batch_size_known),
                       std::back_inserter(notes));
+  }
+  if (profile.compilation) {
+    std::ranges::move(compilation_notes(*profile.compilation), std::back_inserter(notes));
   }
   for (std::string& warning : shown_warnings(profile.warnings, warnings)) {
     notes.push_back({"warning", std::move(warning)});

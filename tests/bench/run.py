@@ -22,6 +22,7 @@ import channel_padding
 import clocks
 import cluster
 import collectives
+import compiled
 import estimators
 import flops
 import hardware
@@ -235,6 +236,12 @@ def bench_kernels(rounds: int, arguments: argparse.Namespace) -> None:
     own_kernels.run(BINARY, table, arguments.seed or 1, arguments.figures, arguments.against)
 
 
+def bench_compiled(rounds: int) -> None:
+    """Compiled steps line by line, and what knowing the lines adds to the compiler's time."""
+    print("### Compiled steps\n")
+    compiled.run(rounds)
+
+
 def bench_plain_loops(rounds: int) -> None:
     """The step that a report states against a loop of one's own: so many processes of it."""
     print("### The step of a report, and a plain loop\n")
@@ -383,6 +390,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "estimators": (bench_estimators, 1),
     "timers": (bench_timers, 1),
     "flops": (bench_flops, 1),
+    "compiled": (bench_compiled, 2),
     "plain-loops": (bench_plain_loops, 2),
     "observations": (bench_observations, 5),
     "devices": (bench_devices, 1),

@@ -25,6 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 BINARY = Path(os.environ.get("RIDGELINE_BINARY", ROOT / "build" / "bin" / "ridgeline"))
 ENTRIES = ROOT / "tests" / "data" / "entries"
 # Where it can, in a process that is forked from one that has torch imported: tests/forkserver.
+# What a profile does not use either: graphs that torch.compile keeps from one process to the next.
+NO_GRAPH_CACHES = {"TORCHINDUCTOR_FX_GRAPH_CACHE": "0", "TORCHINDUCTOR_AUTOGRAD_CACHE": "0"}
 PYTHON = os.environ.get("RIDGELINE_FORKED_PYTHON", sys.executable)
 sys.path.append(str(ROOT / "tests" / "remote"))  # another machine, for who asks for one
 from processes import processes_with  # noqa: E402

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from conftest import PYTHON, ROOT
+from conftest import NO_GRAPH_CACHES, PYTHON, ROOT
 
 sys.path.insert(0, str(ROOT / "tests" / "bench"))
 
@@ -128,7 +129,13 @@ def test_peak_is_what_another_observer_counts(name: str, report: dict[str, Any])
         peaks = dict(sorted(peaks.items())[:1])
     entry = ROOT / "examples" / name / "entry.py"
     observer = Path(__file__).with_name("observe_peak.py")
-    done = subprocess.run([PYTHON, observer, entry, *map(str, peaks)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [PYTHON, observer, entry, *map(str, peaks)],
+        env={**os.environ, **NO_GRAPH_CACHES},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     counted = dict(zip(peaks, map(int, done.stdout.splitlines()[-1].split()), strict=True))
     if name in SHARED_SAMPLE_BYTES:

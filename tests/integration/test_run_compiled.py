@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import PYTHON, profile, ridgeline
+from conftest import NO_GRAPH_CACHES, PYTHON, profile, ridgeline
 from training_scripts import SINGLE, report_of, write
 
 SCRIPT = Path(__file__).with_name("compiled_steps.py")
@@ -40,7 +40,7 @@ def test_compiled_functions_that_compile_again_are_not_changed(tmp_path: Path) -
     assert "peak memory" in recorded.stderr
     alone = subprocess.run(
         [PYTHON, SCRIPT, STEPS],
-        env={**os.environ, **environment},
+        env={**os.environ, **environment, **NO_GRAPH_CACHES},
         capture_output=True,
         text=True,
         check=True,

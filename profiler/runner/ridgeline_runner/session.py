@@ -139,6 +139,7 @@ def _observe(spec: dict[str, Any]) -> Recorder:
     """Puts everything in place that must be there before the entry file is loaded."""
     _prepare(spec)
     recorder = Recorder(sys.modules["_ridgeline_agent"], spec["projectRoot"], spec["code"])
+    recorder.watch_compiled_code()
     if not recorder.track_memory(of_devices=spec.get("device") != "cpu" and devices.has_cuda()):
         raise Failure("allocator", "LibTorch's CPU allocator cannot be observed: another tool has replaced it.")
     return recorder

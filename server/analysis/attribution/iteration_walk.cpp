@@ -115,7 +115,17 @@ class IterationWalk::Walk {
   /// What recording costs, in nanoseconds.
   double price(recording::Cost kind) const { return recording_.cost()[static_cast<std::size_t>(kind)]; }
 
+  bool is_further_part(std::uint32_t op) const {
+    return !recording_.op_part().empty() && recording_.op_part()[op] != 0;
+  }
+
+  double inside_cost(std::uint32_t op) const { return is_further_part(op) ? 0 : price(recording::Cost::kInsideOp); }
+
+  /// Nothing around what is only a part of one operation.
   double outside_cost(std::uint32_t op) const {
+    if (is_further_part(op)) {
+      return 0;
+    }
     const std::uint32_t depth = tree_[tree_.node_of_stack(recording_.op_node()[op])].depth;
     return price(recording::Cost::kOutsideOp) + price(recording::Cost::kPerFrame) * depth;
   }
@@ -132,7 +142,7 @@ class IterationWalk::Walk {
     }
     const std::uint64_t end = std::clamp(recording_.op_end()[op], start, std::max(start, limit));
     open_.push_back({op, end});
-    debt_ns_ = price(recording::Cost::kInsideOp) / 2;
+    debt_ns_ = inside_cost(op) / 2;
     if (attribution_.starts_operation[op]) {
       result_.begun.push_back(key_of(op));
     }
@@ -141,7 +151,7 @@ class IterationWalk::Walk {
   void close_until(std::uint32_t parent) {
     while (!open_.empty() && open_.back().op != parent) {
       const Open closing = open_.back();
-      add_inside(std::max(cursor_, closing.end), kNone, price(recording::Cost::kInsideOp) / 2);
+      add_inside(std::max(cursor_, closing.end), kNone, inside_cost(closing.op) / 2);
       open_.pop_back();
       debt_ns_ = outside_cost(closing.op) / 2;
     }

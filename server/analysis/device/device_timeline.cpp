@@ -137,9 +137,11 @@ class DeviceTimelineBuilder {
   void count_kernel(std::uint32_t activity) {
     const auto ns = static_cast<double>(recording_.activity_end()[activity] - recording_.activity_start()[activity]);
     Named& named = kernels_by_name_[recording_.activity_name()[activity]];
-    ++named.cost.launches;
+    const bool is_further_part = !recording_.activity_part().empty() && recording_.activity_part()[activity] != 0;
+    named.cost.launches += is_further_part ? 0 : 1;
     named.cost.ns += ns;
-    named.cost.max_ns = std::max(named.cost.max_ns, ns);
+    named.last_ns = is_further_part ? named.last_ns + ns : ns;
+    named.cost.max_ns = std::max(named.cost.max_ns, named.last_ns);
     if (const std::optional<CostKey> owner = owner_of(activity)) {
       named.by_line[tree_[owner->owner].self_line] += ns;
     }
@@ -169,6 +171,7 @@ class DeviceTimelineBuilder {
 
   struct Named {
     KernelCost cost;
+    double last_ns = 0;  ///< of the last launch, with all its parts
     std::map<LineId, double> by_line;
   };
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/values/compilation.h"
 #include "analysis/values/location.h"
 #include "analysis/values/script.h"
 #include "analysis/values/step_work.h"
@@ -518,6 +519,7 @@ struct Profile {
   std::optional<StepSchedule> schedule;  ///< absent: the recording's graph does not replay the iteration
   std::optional<StepWork> work;          ///< absent: its operations were not listed, as of a script or a trace
   std::optional<Script> script;          ///< of a script that ran as it is; else absent
+  std::optional<Compilation> compilation{};  ///< absent where torch.compile did nothing before the recorded step
   std::vector<std::string> warnings;     ///< what a reader of the figures must know, what matters most first
   Node breakdown;
 };

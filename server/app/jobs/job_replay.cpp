@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/attribution/compiled_lines.h"
 #include "jobs/optimize/changed_step.h"
 #include "jobs/record/kinds.h"
 #include "jobs/replay/job_analysis.h"
@@ -58,6 +59,9 @@ base::Result<std::vector<recording::Recording>> recordings_of(const jobs::Job& j
       return base::error("traces of torch.profiler are not replayed together");
     }
     auto recording = recording::Recording::parse(rank.recording);
+    if (recording) {
+      recording = analysis::place_compiled_code(*recording);
+    }
     if (!recording) {
       return base::error(fmt::format("rank {}: its recording {}", rank.record.rank, recording.error().message()));
     }

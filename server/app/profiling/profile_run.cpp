@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "analysis/allocator/caching_allocator_conf.h"
+#include "analysis/attribution/compiled_lines.h"
 #include "analysis/build_profile.h"
 #include "analysis/prediction/answers.h"
 #include "app/profiling/code_names.h"
@@ -79,6 +80,9 @@ base::Result<void> add_batches(analysis::RunInput& input, worker::RunOutput& out
       continue;
     }
     auto recording = recording::Recording::parse(std::move(batch.recording));
+    if (recording) {
+      recording = analysis::place_compiled_code(*recording);
+    }
     if (!recording) {
       return recording.error();
     }

@@ -115,6 +115,13 @@ TEST(Recording, IsRefusedWithAnImpossibleNumberOfColumns) {
   }
 }
 
+bool is_optional(const std::string& bytes, std::size_t index) {
+  DirectoryEntry entry{};
+  std::memcpy(&entry, bytes.data() + sizeof(Header) + index * sizeof(entry), sizeof(entry));
+  const auto column = static_cast<Column>(entry.column);
+  return column == Column::op_part || column == Column::activity_part || column == Column::compiled_code;
+}
+
 TEST(Recording, IsRefusedWithADamagedDirectoryEntry) {
   const std::string whole = serialise(small_columns());
   const std::vector<std::function<void(DirectoryEntry&)>> damages = {
@@ -130,7 +137,8 @@ TEST(Recording, IsRefusedWithADamagedDirectoryEntry) {
       [](DirectoryEntry& entry) { entry.count += 1'000'000; },
   };
   for (std::size_t index = 0; index < directory_size(whole); ++index) {
-    for (std::size_t damage = 0; damage < damages.size(); ++damage) {
+    // Of a column that earlier recordings do not have, another number only means that it is not there.
+    for (std::size_t damage = is_optional(whole, index) ? 1 : 0; damage < damages.size(); ++damage) {
       std::string bytes = whole;
       edit_entry(bytes, index, damages[damage]);
       EXPECT_NE(refusal(bytes), "") << "column " << index << ", damage " << damage;

@@ -202,6 +202,8 @@ TEST(AdviceWords, HaveTheirFigures) {
   EXPECT_EQ(advice_text(advice, profile),
             "Batch 512 would need 54.1 GiB; this device has 23.4 GiB. The largest that fits is 216.");
   advice.padding.emplace();
+  advice.graph_break = {{"net.py", 7}, "forward", "Unsupported Tensor.item() call", 1};
+  advice.recompiled = {{"net.py", 1}, "forward", 2, 1.5, 30, {"size mismatch"}};
   for (std::size_t i = 0; i < analysis::kAdviceCount; ++i) {
     advice.kind = static_cast<analysis::AdviceKind>(i);
     const bool is_observation = advice.kind == analysis::AdviceKind::kLittleArithmetic;  // line_observations() has it

@@ -174,6 +174,7 @@ class _Script:
             @functools.wraps(compiling)
             def compiled(*arguments: Any, **keywords: Any) -> Any:
                 name_compiled_kernels()
+                self._recorder.watch_compiled_code()
                 self._measurement.compiles()
                 return compiling(*arguments, **keywords)
 

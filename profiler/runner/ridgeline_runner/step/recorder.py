@@ -15,6 +15,7 @@ from ridgeline_runner.common.packages import places_of
 from ridgeline_runner.common.sources import holds
 from ridgeline_runner.cuda.allocator_history import AllocatorHistory
 from ridgeline_runner.machine.devices import Device, LentSlot, cupti_candidates, named_cupti
+from ridgeline_runner.step.compiled_code import CompiledCode
 from ridgeline_runner.step.entry import tensors_in
 
 
@@ -48,6 +49,7 @@ class Recorder:
         self._names: dict[int, str] = {}
         self._module_watches: list[tuple[Callable[..., None], Callable[..., None] | None]] = []
         self._class_lines: dict[str, dict[str, int]] = {}
+        self._compiled: CompiledCode | None = None
         agent.set_module_call(torch.nn.Module._call_impl.__code__)
         self._calibrate()
 
@@ -57,6 +59,12 @@ class Recorder:
         per_frame = max(0.0, (deep - shallow) / max(1, deep_frames - shallow_frames))
         outside = max(0.0, shallow - per_frame * shallow_frames)
         self._agent.set_cost(inside, outside, per_frame, self._agent.measure_memory_cost())
+
+    def watch_compiled_code(self) -> None:
+        """Before torch.compile compiles what is recorded: recordings say which lines generated code came from."""
+        if self._compiled is None:
+            self._compiled = CompiledCode(self._describe)
+            self._compiled.watch()
 
     def stage(self, stage: Stage) -> None:
         self._agent.set_stage(int(stage))
@@ -255,6 +263,8 @@ class Recorder:
     def finish(self) -> bytes:
         """The recording, with the names of instances filled in."""
         instances = [self._describe(address, kind) for address, kind in self._agent.instances()]
+        if self._compiled is not None:
+            self._agent.set_compiled_code(self._compiled.text())
         return self._agent.finish(instances)
 
     def _describe(self, address: int, kind: type) -> tuple[str, str, str, int]:
