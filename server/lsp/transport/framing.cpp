@@ -64,7 +64,10 @@ std::variant<std::size_t, FramingError> content_length(std::string_view header) 
 
 }  // namespace
 
-std::string frame(std::string_view message) {
+std::string frame(std::string_view message, Framing framing) {
+  if (framing == Framing::kLine) {
+    return std::string(message).append(1, '\n');
+  }
   std::string framed = "Content-Length: " + std::to_string(message.size()) + "\r\n\r\n";
   return framed.append(message);
 }
@@ -111,7 +114,29 @@ std::optional<FramingError> MessageReader::read_header() {
   return std::nullopt;
 }
 
+std::optional<std::variant<std::string, FramingError>> MessageReader::next_line() {
+  while (!error_.has_value()) {
+    const std::size_t end = buffer_.find('\n', consumed_);
+    if ((end == std::string::npos ? buffer_.size() : end) - consumed_ > max_message_bytes_) {
+      error_ = FramingError{"a line is longer than " + std::to_string(max_message_bytes_) + " bytes"};
+      break;
+    }
+    if (end == std::string::npos) {
+      return std::nullopt;
+    }
+    std::string line = buffer_.substr(consumed_, end - consumed_);
+    consumed_ = end + 1;
+    if (line.find_first_not_of(" \t\r") != std::string::npos) {
+      return line;
+    }
+  }
+  return *error_;
+}
+
 std::optional<std::variant<std::string, FramingError>> MessageReader::next() {
+  if (framing_ == Framing::kLine) {
+    return next_line();
+  }
   if (!error_.has_value() && !length_.has_value() && consumed_ < buffer_.size()) {
     error_ = read_header();
   }

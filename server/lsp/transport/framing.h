@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,8 +20,11 @@ struct FramingError {
   std::string what;
 };
 
-/// A message with its header.
-std::string frame(std::string_view message);
+/// How messages follow each other: by LSP's header, or one on each line, as the Model Context Protocol has them.
+enum class Framing : std::uint8_t { kHeader, kLine };
+
+/// A message with its header, or with the end of its line; it has no line end of its own then.
+std::string frame(std::string_view message, Framing framing = Framing::kHeader);
 
 /// Turns a stream of bytes into messages. After an error it gives nothing but that error.
 ///
@@ -28,7 +32,8 @@ std::string frame(std::string_view message);
 /// its first byte. Headers other than Content-Length are ignored, and names are case-insensitive.
 class MessageReader {
  public:
-  explicit MessageReader(std::size_t max_message_bytes) : max_message_bytes_(max_message_bytes) {}
+  explicit MessageReader(std::size_t max_message_bytes, Framing framing = Framing::kHeader)
+      : max_message_bytes_(max_message_bytes), framing_(framing) {}
 
   void feed(std::string_view bytes);
   /// The next whole message, an error, or nothing when more bytes are needed.
@@ -39,9 +44,11 @@ class MessageReader {
   bool at_boundary() const { return !length_.has_value() && consumed_ == buffer_.size(); }
 
  private:
+  std::optional<std::variant<std::string, FramingError>> next_line();
   std::optional<FramingError> read_header();
 
   std::size_t max_message_bytes_;
+  Framing framing_;
   std::string buffer_;
   std::size_t consumed_ = 0;
   std::optional<std::size_t> length_;  ///< of the message whose header has been read

@@ -33,8 +33,8 @@ SavedFileFlags save_file_flags(int descriptor) { return {descriptor, ::fcntl(des
 
 }  // namespace
 
-StreamTransport::StreamTransport(asio::io_context& loop, int input, int output)
-    : loop_(loop), input_(loop, input), close_timer_(loop) {
+StreamTransport::StreamTransport(asio::io_context& loop, int input, int output, Framing framing)
+    : loop_(loop), input_(loop, input), close_timer_(loop), framing_(framing), reader_(kMaxMessageBytes, framing) {
   if (output != input) {
     output_.emplace(loop, output);
   }
@@ -103,7 +103,7 @@ void StreamTransport::send(std::string message) {
   if (closing_ || !output().is_open()) {
     return;
   }
-  std::string framed = frame(message);
+  std::string framed = frame(message, framing_);
   if (waiting_bytes_ + framed.size() > kMaxWaitingBytes) {
     end("the client does not read: more than " + std::to_string(kMaxWaitingBytes) + " bytes wait for it");
     queue_.resize(queue_.empty() ? 0 : 1);  // they could not be delivered; the first is being written
@@ -168,7 +168,7 @@ void StreamTransport::close_streams() {
   }
 }
 
-base::Result<std::shared_ptr<StreamTransport>> take_standard_streams(asio::io_context& loop) {
+base::Result<std::shared_ptr<StreamTransport>> take_standard_streams(asio::io_context& loop, Framing framing) {
   const int input = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
   const int output = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -186,7 +186,7 @@ base::Result<std::shared_ptr<StreamTransport>> take_standard_streams(asio::io_co
   ::close(null);
   const SavedFileFlags input_flags = save_file_flags(input);
   const SavedFileFlags output_flags = save_file_flags(output);
-  auto transport = std::make_shared<StreamTransport>(loop, input, output);
+  auto transport = std::make_shared<StreamTransport>(loop, input, output, framing);
   transport->before_close([input_flags, output_flags] {
     input_flags.restore();
     output_flags.restore();

@@ -23,7 +23,7 @@ namespace ridgeline::lsp {
 class StreamTransport : public Transport, public std::enable_shared_from_this<StreamTransport> {
  public:
   /// Takes ownership of the descriptors. `output` may be the same as `input`.
-  StreamTransport(boost::asio::io_context& loop, int input, int output);
+  StreamTransport(boost::asio::io_context& loop, int input, int output, Framing framing = Framing::kHeader);
   ~StreamTransport() override;
   StreamTransport(const StreamTransport&) = delete;
   StreamTransport& operator=(const StreamTransport&) = delete;
@@ -51,7 +51,8 @@ class StreamTransport : public Transport, public std::enable_shared_from_this<St
   std::optional<Stream> output_;  ///< empty: input_ is used for both directions
   boost::asio::steady_timer close_timer_;
   std::shared_ptr<Handlers> handlers_;
-  MessageReader reader_{kMaxMessageBytes};
+  Framing framing_;
+  MessageReader reader_;
   std::array<char, 16384> chunk_{};
   bool reading_ = false;
   bool ended_ = false;    ///< on_end was called, or will be
@@ -64,6 +65,7 @@ class StreamTransport : public Transport, public std::enable_shared_from_this<St
 /// Takes over the process's standard input and output: from here on descriptor 0 is /dev/null and 1 is standard error,
 /// so that nothing else can write into the protocol. Closing the transport restores the modes of the original ones.
 /// Nothing, with the reason in `error`, when one of them is not open.
-base::Result<std::shared_ptr<StreamTransport>> take_standard_streams(boost::asio::io_context& loop);
+base::Result<std::shared_ptr<StreamTransport>> take_standard_streams(boost::asio::io_context& loop,
+                                                                     Framing framing = Framing::kHeader);
 
 }  // namespace ridgeline::lsp
