@@ -18,6 +18,7 @@
 #include "cli/job_command.h"
 #include "cli/kernel_command.h"
 #include "cli/machine_command.h"
+#include "cli/mcp_command.h"
 #include "cli/operations_command.h"
 #include "cli/options.h"
 #include "cli/predict_command.h"
@@ -63,11 +64,12 @@ int main(int argc, char** argv) {
     add_kernel_command(app, exit_code);
     group("This machine", {"machine", "operations", "kernel"});
     add_serve_command(app, exit_code);
+    add_mcp_command(app, exit_code);
     add_remote_command(app, exit_code);
     add_init_command(app, exit_code);
     add_doctor_command(app, exit_code);
     add_agent_command(app, exit_code);
-    group("Editors and tools", {"serve", "remote", "init", "doctor", "agent"});
+    group("Editors and tools", {"serve", "mcp", "remote", "init", "doctor", "agent"});
     add_relay_command(app, exit_code);
     add_guard_command(app, exit_code, after_dashes);
     take_one_value_each(app);

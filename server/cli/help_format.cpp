@@ -15,7 +15,8 @@ using Names = std::pair<std::string_view, std::string_view>;
 
 /// What stands for the text of these options; of others it is TEXT.
 constexpr std::array kTexts = {
-    Names{"address", "HOST:PORT"},   Names{"batch-sizes", "SIZES"},
+    Names{"address", "HOST:PORT"},   Names{"allow", "ENTRY"},
+    Names{"batch-sizes", "SIZES"},   Names{"project", "FOLDER"},
     Names{"change", "CHANGE"},       Names{"change-file", "FILE"},
     Names{"cluster", "FILE"},        Names{"code", "PACKAGES"},
     Names{"column", "NAME=COLUMN"},  Names{"description", "FILE"},

@@ -7,6 +7,7 @@
 
 #include "app/profiling/entry_name.h"
 #include "app/profiling/unsaved_text.h"
+#include "assistant/mcp_texts.h"
 #include "base/errno_text.h"
 #include "cli/entry_runs.h"
 #include "cli/exit_codes.h"
@@ -20,7 +21,8 @@ namespace ridgeline::cli {
 namespace {
 
 struct InitOptions {
-  std::string script;
+  std::string script;  ///< empty: only the skill is written
+  bool for_assistants = false;
   std::string output;  ///< empty: beside the script
   bool try_it = false;
   std::shared_ptr<app::ProfileRequest> request = std::make_shared<app::ProfileRequest>();  ///< of the try
@@ -56,8 +58,38 @@ int try_entry(const std::string& entry, app::ProfileRequest request) {
   return kExitOk;
 }
 
+/// Where assistants look for a project's skills. A file that is there is replaced only by the same one of another
+/// version.
+int write_skill() {
+  namespace fs = std::filesystem;
+  for (const char* const folder : {".agents/skills/ridgeline", ".claude/skills/ridgeline"}) {
+    const std::string path = std::string(folder) + "/SKILL.md";
+    std::error_code problem;
+    fs::create_directories(folder, problem);
+    if (fs::exists(fs::symlink_status(path))) {
+      const auto text = app::text_of(path);
+      if (!text.has_value() || !text->starts_with("---\nname: ridgeline\n")) {
+        return fail(path + " exists and is not ours: it is not replaced.", kExitUsage);
+      }
+      fs::remove(path, problem);
+    }
+    if (!write_new_file(path, assistant::skill())) {
+      return kExitEnvironment;
+    }
+  }
+  print_error("wrote .agents/skills/ridgeline/SKILL.md and .claude/skills/ridgeline/SKILL.md.");
+  return kExitOk;
+}
+
 int run(const InitOptions& options) {
   namespace fs = std::filesystem;
+  if (options.for_assistants) {
+    if (const int written = write_skill(); written != kExitOk || options.script.empty()) {
+      return written;
+    }
+  } else if (options.script.empty()) {
+    return fail("name the training script, or give --assistant", kExitUsage);
+  }
   const fs::path script = options.script;
   const fs::path folder = script.has_parent_path() ? script.parent_path() : fs::path(".");
   const auto text = app::text_of(options.script);
@@ -94,7 +126,9 @@ void add_init_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("init", "Write an entry point for a training script, without running it.");
   CLI::Option* const try_it = command->add_flag(
       "--try", options->try_it, "Then run what was written, for a few iterations, to see that it works");
-  command->add_option("SCRIPT", options->script, "Python file that trains, or defines a model")->required();
+  command->add_option("SCRIPT", options->script, "Python file that trains, or defines a model");
+  command->add_flag("--assistant", options->for_assistants,
+                    "Write how assistants work with `ridgeline mcp` into this folder: a skill");
   command->add_option("--output", options->output,
                       "File to write, which must not exist; default: entry.py beside the script, or entry_2.py ...");
   command->add_option("--python", options->request->python, "Python interpreter with the project's packages, for --try")

@@ -1,6 +1,7 @@
 /** Creates the parts of the extension and connects them. */
 import * as vscode from 'vscode';
 import { InlayHintRequest, type Middleware } from 'vscode-languageclient/node';
+import { offerTools } from './assistants';
 import { BatchSize } from './batchSize';
 import { Daemon } from './daemon';
 import { writeEntryPoint } from './entryPoint';
@@ -80,6 +81,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   let explored = '';
   context.subscriptions.push(
     own,
+    offerTools(own, version),
     interpreter,
     profiles,
     markers,

@@ -1,0 +1,30 @@
+// What the server tells assistants about itself: instructions, prompts, and the skill.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "protocol/json_rpc.h"
+
+namespace ridgeline::assistant {
+
+using protocol::Json;
+
+/// For the model, of the whole server.
+extern const char* const kInstructions;
+
+/// SKILL.md, as `ridgeline init --assistant` writes it.
+std::string skill();
+
+/// prompts/list.
+Json prompts();
+/// prompts/get; nothing: there is no such prompt. `file`: the entry point.
+std::optional<Json> prompt(const std::string& name, const std::string& file);
+
+/// resources/list.
+Json resources();
+/// The text and the MIME type of a resource; nothing: there is none.
+std::optional<std::pair<std::string, std::string>> resource(const std::string& uri);
+
+}  // namespace ridgeline::assistant
