@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +11,8 @@
 
 #include "assistant/answer_text.h"
 #include "assistant/measure_tools.h"
+#include "assistant/session_client.h"
+#include "base/file.h"
 #include "lsp/session/document_text.h"
 #include "protocol/lsp.h"
 
@@ -172,30 +172,23 @@ std::string patch_of(const std::string& name, const std::string& before, const s
 }
 
 std::string file_text(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (!in) {
-    throw ToolFailure{"Cannot read " + in_quotes(path) + "."};
+  auto text = base::read_text(path, kMostFileBytes);
+  if (!text) {
+    throw ToolFailure{"Error: " + in_quotes(text.error().message(), 400)};
   }
-  return std::move(text).str();
+  return std::move(*text);
 }
 
-/// In one step: another process sees the file before or after.
+/// Readers see the file before or after, with the permissions that it had.
 void write_file(const std::string& path, const std::string& text) {
-  const std::string next = path + ".ridgeline-new";
   std::error_code problem;
-  std::ofstream out(next, std::ios::binary);
-  out << text;
-  out.close();
-  if (out) {
-    std::filesystem::permissions(next, std::filesystem::status(path).permissions(), problem);
-    std::filesystem::rename(next, path, problem);
+  const auto permissions = std::filesystem::status(path, problem).permissions();
+  problem = base::write_atomically(path, text, base::FileAccess::kUmask);
+  if (problem) {
+    throw ToolFailure{"Error: cannot write " + in_quotes(path, 400) + ": " + problem.message() +
+                      ". Apply the patch yourself."};
   }
-  if (!out || problem) {
-    std::filesystem::remove(next, problem);
-    throw ToolFailure{"Cannot write " + in_quotes(path) + ". Apply the patch yourself."};
-  }
+  std::filesystem::permissions(path, permissions, problem);
 }
 
 struct FileEdit {

@@ -12,8 +12,8 @@
 #include <boost/asio/redirect_error.hpp>
 #include <chrono>
 #include <filesystem>
-#include <random>
 #include <set>
+#include <stdexcept>
 #include <string_view>
 #include <variant>
 
@@ -22,6 +22,7 @@
 #include "assistant/answer_text.h"
 #include "assistant/mcp_texts.h"
 #include "base/path.h"
+#include "base/random_digits.h"
 #include "lsp/session/uri.h"
 #include "protocol/json_fields.h"
 #include "worker/process.h"
@@ -67,9 +68,13 @@ Json server_capabilities() {
           {"logging", Json::object()}};
 }
 
+/// Nobody can guess it. Throws where the system gives no random bytes.
 std::string random_name() {
-  std::random_device random;
-  return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
+  auto digits = base::random_digits(16);
+  if (!digits) {
+    throw std::runtime_error(digits.error().message());
+  }
+  return std::move(*digits);
 }
 
 int severity(std::string_view level) {
@@ -190,7 +195,8 @@ class McpServer::Call : public ToolContext, public std::enable_shared_from_this<
   }
   base::Task<void> pause() override {
     asio::steady_timer timer(server_.loop_, std::chrono::milliseconds(50));
-    co_await timer.async_wait(asio::use_awaitable);
+    auto waiting = timer.async_wait(asio::use_awaitable);
+    co_await std::move(waiting);
   }
   base::Task<std::pair<int, std::string>> run_program(std::vector<std::string> program_arguments) override;
 
@@ -257,8 +263,8 @@ base::Task<std::pair<int, std::string>> McpServer::Call::run_program(std::vector
   std::array<char, 8192> chunk{};
   boost::system::error_code problem;
   while (!problem) {
-    const std::size_t bytes =
-        co_await output.async_read_some(asio::buffer(chunk), asio::redirect_error(asio::use_awaitable, problem));
+    auto reading = output.async_read_some(asio::buffer(chunk), asio::redirect_error(asio::use_awaitable, problem));
+    const std::size_t bytes = co_await std::move(reading);
     text.append(chunk.data(), std::min(bytes, kMostProgramBytes - std::min(kMostProgramBytes, text.size())));
   }
   int status = 0;

@@ -1,12 +1,10 @@
 #include "assistant/session_client.h"
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
-#include <system_error>
 #include <utility>
 #include <variant>
 
+#include "base/file.h"
 #include "lsp/session/uri.h"
 #include "lsp/transport/local_pair.h"
 #include "protocol/json_fields.h"
@@ -18,8 +16,6 @@ using protocol::Request;
 using protocol::Response;
 
 namespace {
-
-constexpr std::uintmax_t kMostFileBytes = std::uintmax_t{4} << 20U;
 
 Json capabilities() {
   return {{"general", {{"positionEncodings", {"utf-8"}}}},
@@ -85,20 +81,11 @@ base::Task<lsp::Outcome> SessionClient::request(std::string method, Json params,
 void SessionClient::cancel(std::int64_t id) { send_when_ready(Notification{"$/cancelRequest", {{"id", id}}}); }
 
 base::Result<std::string> SessionClient::open(const std::string& path) {
-  std::error_code problem;
-  if (!std::filesystem::is_regular_file(path, problem)) {
-    return base::error("there is no file " + path);
+  auto read = base::read_text(path, kMostFileBytes);
+  if (!read) {
+    return read.error();
   }
-  if (std::filesystem::file_size(path, problem) > kMostFileBytes || problem) {
-    return base::error(path + " is larger than 4 MiB");
-  }
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream read;
-  read << in.rdbuf();
-  if (!in) {
-    return base::error("cannot read " + path);
-  }
-  std::string text = std::move(read).str();
+  std::string text = std::move(*read);
   const std::string uri = uri_of(path);
   const auto found = open_.find(path);
   if (found == open_.end()) {

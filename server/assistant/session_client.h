@@ -22,6 +22,8 @@ namespace ridgeline::assistant {
 
 using protocol::Json;
 
+inline constexpr std::size_t kMostFileBytes = std::size_t{4} << 20U;  ///< of a file that is opened or edited
+
 /// What the server asks and tells its client. All calls come on the loop.
 class ClientListener {
  public:

@@ -49,7 +49,7 @@ int allow(const McpArguments& arguments) {
   }
   const auto target = app::find_target(request);
   if (!target) {
-    std::cerr << failure_text(target.error(), "");
+    write_to_error(failure_text(target.error(), ""));
     return kExitEnvironment;
   }
   if (::isatty(STDIN_FILENO) == 0 || ::isatty(STDERR_FILENO) == 0) {

@@ -26,7 +26,7 @@ HOMES = [
     (r"utf8proc\.h", ["server/report"]),
     (r"zlib\.h", ["server/ingest"]),
     (r"toml\+\+/.*", ["server/base/toml.h"]),
-    (r"spdlog/.*", ["server/lsp/session", "server/editor", "server/cli"]),
+    (r"spdlog/.*", ["server/lsp/session", "server/editor", "server/assistant", "server/cli"]),
     (r"boost/math/.*", ["server/analysis"]),
     (r"Eigen/.*", ["server/analysis/time/spline.cpp", "server/jobs/clocks/linear_program.cpp"]),
     # Pure layers: bytes in, values out.
@@ -42,6 +42,7 @@ HOMES = [
             "server/lsp/transport",
             "server/lsp/session",
             "server/editor",
+            "server/assistant",
         ]
         + ["server/worker/guard", "server/operations/microbenchmarks"]
         + ["server/cli", "server/main.cpp", "profiler/agent", "server/base/file.cpp", "server/base/task.h"]
@@ -64,7 +65,7 @@ HOMES = [
             "server/lsp/session",
         ]
         + ["server/worker/guard", "server/app/jobs"]
-        + ["server/app", "server/editor", "server/cli"],
+        + ["server/app", "server/editor", "server/assistant", "server/cli"],
     ),
 ]
 
@@ -126,16 +127,17 @@ def test_every_row_names_something_that_can_exist():
 SINKS = [
     (
         r"window/(?:showMessage|showMessageRequest|logMessage)\"",
-        ["server/lsp/session/session.cpp", "server/cli/remote_command.cpp"],
+        # The last one receives them: it passes on what was shown.
+        ["server/lsp/session/session.cpp", "server/cli/remote_command.cpp", "server/assistant/session_client.cpp"],
     ),
-    (r"\\?\$/progress\"", ["server/lsp/session/progress.cpp"]),
+    (r"\\?\$/progress\"", ["server/lsp/session/progress.cpp", "server/assistant/session_client.cpp"]),
     (
         r"std::(?:cerr|cout|clog)\b",
         [f"server/cli/{name}.cpp" for name in ("terminal", "progress_line", "options", "doctor_command")],
     ),
     (
         r"\"(?:markdown|plaintext)\"",
-        ["protocol/lsp.cpp", "protocol/client_capabilities.cpp"]
+        ["protocol/lsp.cpp", "protocol/client_capabilities.cpp", "server/assistant/session_client.cpp"]
         + [f"server/cli/{name}.cpp" for name in ("options", "rendered_profile", "compare_command")],  # --format
     ),
 ]
