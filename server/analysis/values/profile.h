@@ -516,11 +516,11 @@ struct Profile {
   double recording_overhead = 0;                  ///< recorded iteration / bare iteration - 1
   double user_line_share = 0;                     ///< part of the iteration that `lines` own, 0 to 1
   int recorded_iterations = 0;
-  std::optional<StepSchedule> schedule;  ///< absent: the recording's graph does not replay the iteration
-  std::optional<StepWork> work;          ///< absent: its operations were not listed, as of a script or a trace
-  std::optional<Script> script;          ///< of a script that ran as it is; else absent
+  std::optional<StepSchedule> schedule;      ///< absent: the recording's graph does not replay the iteration
+  std::optional<StepWork> work;              ///< absent: its operations were not listed, as of a script or a trace
+  std::optional<Script> script;              ///< of a script that ran as it is; else absent
   std::optional<Compilation> compilation{};  ///< absent where torch.compile did nothing before the recorded step
-  std::vector<std::string> warnings;     ///< what a reader of the figures must know, what matters most first
+  std::vector<std::string> warnings;         ///< what a reader of the figures must know, what matters most first
   Node breakdown;
 };
 
