@@ -118,6 +118,16 @@ Json tool_list() {
   return list;
 }
 
+bool has(const Json& object, const char* name, const Json& value) {
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  return object.is_object() && found != object.end() && *found == value;
+}
+
+/// Whether an elicitation's answer, which is untrusted, is the person's consent.
+bool is_consent(const Json& answer) {
+  return has(answer, "action", "accept") && answer.contains("content") && has(answer["content"], "allow", true);
+}
+
 std::optional<Json> progress_token_of(const Request& request) {
   const Json meta = request.params.value("_meta", Json::object());
   const Json token = meta.is_object() ? meta.value("progressToken", Json()) : Json();
@@ -162,6 +172,7 @@ class McpServer::Call : public ToolContext, public std::enable_shared_from_this<
     auto asking = server_.session_->request(std::move(method), std::move(params),
                                             [this](std::int64_t request) { requests_.insert(request); });
     lsp::Outcome outcome = co_await std::move(asking);
+    go_on();
     if (const auto* error = std::get_if<ResponseError>(&outcome)) {
       throw ToolFailure{was_refused_ ? "Not run: the person has not allowed this code to run, and you cannot. They can "
                                        "allow it in a terminal: " +
@@ -191,12 +202,15 @@ class McpServer::Call : public ToolContext, public std::enable_shared_from_this<
       server_.ask_person(shared_from_this(), question, std::move(done));
     };
     auto answer = base::callback<bool>(begin);
-    co_return co_await std::move(answer);
+    const bool allows = co_await std::move(answer);
+    go_on();
+    co_return allows;
   }
   base::Task<void> pause() override {
     asio::steady_timer timer(server_.loop_, std::chrono::milliseconds(50));
     auto waiting = timer.async_wait(asio::use_awaitable);
     co_await std::move(waiting);
+    go_on();
   }
   base::Task<std::pair<int, std::string>> run_program(std::vector<std::string> program_arguments) override;
 
@@ -216,7 +230,15 @@ class McpServer::Call : public ToolContext, public std::enable_shared_from_this<
   std::string allow_command() const { return "ridgeline mcp --allow " + (entry_.empty() ? "ENTRY" : relative(entry_)); }
 
  private:
+  /// After each wait: the call ends here when the server has gone.
+  void go_on() const {
+    if (alive_.expired() || server_.stopped_) {
+      throw base::OwnerGone();
+    }
+  }
+
   McpServer& server_;
+  std::weak_ptr<const void> alive_ = server_.lifetime_.watch();
   std::set<std::int64_t> requests_;
   std::string entry_;
   bool was_refused_ = false;
@@ -265,6 +287,7 @@ base::Task<std::pair<int, std::string>> McpServer::Call::run_program(std::vector
   while (!problem) {
     auto reading = output.async_read_some(asio::buffer(chunk), asio::redirect_error(asio::use_awaitable, problem));
     const std::size_t bytes = co_await std::move(reading);
+    go_on();
     text.append(chunk.data(), std::min(bytes, kMostProgramBytes - std::min(kMostProgramBytes, text.size())));
   }
   int status = 0;
@@ -511,8 +534,7 @@ void McpServer::handle(const Response& response) {
   const auto answered = std::move(found->second);
   elicited_.erase(found);
   const auto* result = std::get_if<Json>(&response.outcome);
-  answered(result != nullptr && result->is_object() && result->value("action", "") == "accept" &&
-           result->value("content", Json::object()).value("allow", Json()) == true);
+  answered(result != nullptr && is_consent(*result));
 }
 
 // ---- calls
@@ -593,9 +615,7 @@ bool McpServer::resume(const Request& request, const Client& client, const std::
   call->is_suspended = false;
   calls_[request.id] = call;
   const Json responses = request.params.value("inputResponses", Json::object());
-  const Json consent = responses.is_object() ? responses.value("consent", Json()) : Json();
-  const bool allows = consent.is_object() && consent.value("action", "") == "accept" &&
-                      consent.value("content", Json::object()).value("allow", Json()) == true;
+  const bool allows = responses.is_object() && responses.contains("consent") && is_consent(responses["consent"]);
   if (auto answered = std::exchange(call->answer_person, {})) {
     answered(allows);
   }
@@ -624,6 +644,7 @@ void McpServer::run(const std::shared_ptr<Call>& call) {
 }
 
 base::Task<void> McpServer::run_tool(std::shared_ptr<Call> call) {
+  const auto alive = lifetime_.watch();
   ToolAnswer answer;
   try {
     auto running = call->tool.run(*call, call->arguments);
@@ -633,7 +654,7 @@ base::Task<void> McpServer::run_tool(std::shared_ptr<Call> call) {
   } catch (const std::exception& problem) {
     answer = {"Error: the answer could not be made: " + in_quotes(problem.what()), {}, true};
   }
-  if (!stopped_) {
+  if (!alive.expired() && !stopped_) {
     finish(call, answer);
   }
 }

@@ -169,6 +169,16 @@ def test_a_refusal_and_a_client_that_cannot_ask_run_nothing(project: Path, cache
     assert not marker.exists()
 
 
+@pytest.mark.parametrize("revision", [MODERN, LEGACY])
+@pytest.mark.parametrize("content", ["yes", {"allow": "true"}, {"allow": 1}, {}, None, [True]])
+def test_an_answer_that_is_no_consent_is_none(
+    project: Path, cache: dict[str, str], revision: str, content: object
+) -> None:
+    with served(project, revision, lambda question: True, *OPTIONS, **cache) as client:
+        client.person = lambda question: {"action": "accept", "content": content}  # type: ignore[method-assign]
+        assert "--allow entry.py" in client.call("profile")["content"][0]["text"]
+
+
 def test_the_person_allows_in_a_terminal(project: Path, cache: dict[str, str]) -> None:
     subprocess.run(["git", "init", "-q", str(project)], check=True)
     command = [str(BINARY), "mcp", "--allow", str(project / "entry.py"), *OPTIONS]

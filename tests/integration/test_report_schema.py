@@ -20,7 +20,7 @@ REPORTS = {
 }
 # Members that stand only where something ran on a device, where a batch size was tried, where the peak is known, where
 # the graph replays the iteration, or of a script that ran as it is.
-OPTIONAL = {"tried", "device", "deviceMs", "allocator", "peakReservedBytes", "reservedBytes", "overTime"}
+OPTIONAL = {"tried", "device", "deviceMs", "allocator", "compilation", "peakReservedBytes", "reservedBytes", "overTime"}
 OPTIONAL |= {"work"}  # only where the step's operations are listed
 OPTIONAL |= {"schedule", "script", "loading", "libraryCall", "text", "code"}
 OPTIONAL |= {"selfSpread"}  # absent with fewer than three recorded iterations
