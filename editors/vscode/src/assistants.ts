@@ -25,7 +25,7 @@ export function offerTools(daemon: Daemon, version: string): vscode.Disposable {
   };
   const register = lm?.registerMcpServerDefinitionProvider;
   if (register === undefined || McpStdioServerDefinition === undefined) return new vscode.Disposable(() => undefined);
-  return register.call(lm, 'ridgeline.tools', {
+  const provider = {
     async provideMcpServerDefinitions() {
       const host = vscode.workspace.getConfiguration('ridgeline.server').get('ssh', '');
       if (!vscode.workspace.isTrusted || process.platform !== 'linux' || host !== '') return [];
@@ -37,5 +37,10 @@ export function offerTools(daemon: Daemon, version: string): vscode.Disposable {
           return new McpStdioServerDefinition(`Ridgeline: ${folder.name}`, program, args, {}, version);
         });
     },
-  });
+  };
+  try {
+    return register.call(lm, 'ridgeline.tools', provider);
+  } catch {
+    return new vscode.Disposable(() => undefined); // VS Code 1.100 has it, and lets no extension use it
+  }
 }
