@@ -39,6 +39,7 @@ PAGES = (
             "refine",
             "reserved",
             "plain-loops",
+            "compiled",
             "injected",
             "scripts",
             "public-scripts",

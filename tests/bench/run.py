@@ -390,7 +390,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "estimators": (bench_estimators, 1),
     "timers": (bench_timers, 1),
     "flops": (bench_flops, 1),
-    "compiled": (bench_compiled, 2),
+    "compiled": (bench_compiled, 3),
     "plain-loops": (bench_plain_loops, 2),
     "observations": (bench_observations, 5),
     "devices": (bench_devices, 1),
