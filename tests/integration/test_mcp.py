@@ -209,7 +209,7 @@ def test_edits_are_patches_that_apply_and_are_written_only_if_allowed(project: P
         written = (project / "entry.py").read_text()
         assert "fused=True" in written
     (project / "entry.py").write_text(before)
-    subprocess.run(["patch", "-p1", "-s"], input=patch, text=True, cwd=project, check=True)
+    subprocess.run(["git", "apply", "-"], input=patch, text=True, cwd=project, check=True)
     assert (project / "entry.py").read_text() == written
 
 
