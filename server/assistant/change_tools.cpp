@@ -95,7 +95,7 @@ std::string change_line(const Json& change, const Json& unchanged_peak) {
 
 /// The text after edits that do not overlap.
 std::string edited(const std::string& before, const Json& edits) {
-  const lsp::Text text(before);
+  lsp::Text text(before);
   std::vector<std::pair<std::pair<std::size_t, std::size_t>, std::string>> changes;
   for (const Json& edit : edits) {
     const auto offset = [&](const char* end) {
@@ -110,11 +110,10 @@ std::string edited(const std::string& before, const Json& edits) {
     changes.push_back({{offset("start"), offset("end")}, edit.at("newText").get<std::string>()});
   }
   std::ranges::stable_sort(changes, std::greater{}, [](const auto& one) { return one.first; });
-  std::string after = before;
   for (const auto& [range, new_text] : changes) {
-    after.replace(range.first, range.second - range.first, new_text);
+    text.replace(range.first, range.second, new_text);
   }
-  return after;
+  return text.bytes();
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -265,8 +264,7 @@ base::Task<ToolAnswer> predict(ToolContext& context, Json arguments) {
 }
 
 base::Task<ToolAnswer> what_if(ToolContext& context, Json arguments) {
-  const std::string path = context.path_of(arguments.value("file", "entry.py"));
-  Json params = {{"textDocument", {{"uri", context.open(path)}}}};
+  auto [path, params] = document_of(context, arguments);
   if (arguments.contains("changes")) {
     Json changes = Json::array();
     for (const Json& one : arguments["changes"]) {
@@ -305,9 +303,9 @@ base::Task<ToolAnswer> what_if(ToolContext& context, Json arguments) {
 }
 
 base::Task<ToolAnswer> try_change(ToolContext& context, Json arguments) {
-  const std::string path = context.path_of(arguments.value("file", "entry.py"));
-  auto asking = context.ask("ridgeline/try",
-                            {{"textDocument", {{"uri", context.open(path)}}}, {"change", arguments.at("change")}});
+  auto [path, params] = document_of(context, arguments);
+  params["change"] = arguments.at("change");
+  auto asking = context.ask("ridgeline/try", std::move(params));
   const Json change = co_await std::move(asking);
   ToolAnswer answer;
   answer.text = "Run in turns with the unchanged step; no file was changed.\n" + change_line(change, nullptr);
@@ -321,9 +319,9 @@ base::Task<ToolAnswer> try_change(ToolContext& context, Json arguments) {
 }
 
 base::Task<ToolAnswer> change_edit(ToolContext& context, Json arguments) {
-  const std::string path = context.path_of(arguments.value("file", "entry.py"));
-  auto asking = context.ask("ridgeline/changeEdit",
-                            {{"textDocument", {{"uri", context.open(path)}}}, {"change", arguments.at("change")}});
+  auto [path, params] = document_of(context, arguments);
+  params["change"] = arguments.at("change");
+  auto asking = context.ask("ridgeline/changeEdit", std::move(params));
   const Json made = co_await std::move(asking);
   if (made.at("edit").is_null()) {
     throw ToolFailure{"There is no edit: " + in_quotes(made.at("noEditReason").get<std::string>(), 400) +

@@ -20,6 +20,7 @@
 #include <fmt/format.h>
 
 #include "assistant/answer_text.h"
+#include "assistant/mcp_messages.h"
 #include "assistant/mcp_texts.h"
 #include "base/path.h"
 #include "base/random_digits.h"
@@ -39,13 +40,6 @@ using protocol::ResponseError;
 
 namespace {
 
-constexpr const char* kModernVersion = "2026-07-28";
-constexpr std::array<const char*, 2> kLegacyVersions = {"2025-11-25", "2025-06-18"};
-constexpr int kUnsupportedVersion = -32022;
-constexpr const char* kMetaVersion = "io.modelcontextprotocol/protocolVersion";
-constexpr const char* kMetaCapabilities = "io.modelcontextprotocol/clientCapabilities";
-constexpr const char* kMetaLogLevel = "io.modelcontextprotocol/logLevel";
-
 constexpr std::size_t kMostMessageBytes = std::size_t{1} << 20U;
 constexpr std::size_t kMostCalls = 32;     ///< unanswered
 constexpr std::size_t kMostWaiting = 8;    ///< of those, that wait for their turn to run code
@@ -55,19 +49,6 @@ constexpr std::chrono::minutes kAnswerTime{10};
 constexpr std::chrono::minutes kProgramTime{30};
 constexpr std::size_t kMostProgramBytes = std::size_t{1} << 20U;
 
-const char* const kMoreInput =
-    R"({"type": "object", "additionalProperties": false, "required": ["cursor"], "properties": {
-         "cursor": {"type": "string", "maxLength": 64, "description": "As an answer ends with it"}}})";
-
-Json server_info() { return {{"name", "ridgeline"}, {"title", "Ridgeline"}, {"version", RIDGELINE_VERSION}}; }
-
-Json server_capabilities() {
-  return {{"tools", Json::object()},
-          {"resources", Json::object()},
-          {"prompts", Json::object()},
-          {"logging", Json::object()}};
-}
-
 /// Nobody can guess it. Throws where the system gives no random bytes.
 std::string random_name() {
   auto digits = base::random_digits(16);
@@ -75,81 +56,6 @@ std::string random_name() {
     throw std::runtime_error(digits.error().message());
   }
   return std::move(*digits);
-}
-
-int severity(std::string_view level) {
-  static constexpr std::array<std::string_view, 8> kLevels = {"debug", "info",     "notice", "warning",
-                                                              "error", "critical", "alert",  "emergency"};
-  return static_cast<int>(std::ranges::find(kLevels, level) - kLevels.begin());
-}
-
-const char* level_of(protocol::MessageType type) {
-  switch (type) {
-    case protocol::MessageType::kError:
-      return "error";
-    case protocol::MessageType::kWarning:
-      return "warning";
-    case protocol::MessageType::kInfo:
-      return "info";
-    default:
-      return "debug";
-  }
-}
-
-Json tool_list() {
-  Json list = Json::array();
-  for (const Tool& tool : tools()) {
-    list.push_back({{"name", tool.name},
-                    {"title", tool.title},
-                    {"description", tool.description},
-                    {"inputSchema", Json::parse(tool.input)},
-                    {"outputSchema", Json::parse(tool.output)},
-                    {"annotations",
-                     {{"readOnlyHint", std::string_view(tool.name) != "change_edit" && !tool.runs_code},
-                      {"destructiveHint", false},
-                      {"idempotentHint", !tool.runs_code},
-                      {"openWorldHint", false}}}});
-  }
-  list.push_back({{"name", "more"},
-                  {"title", "Go on"},
-                  {"description", "The rest of an answer that was too long."},
-                  {"inputSchema", Json::parse(kMoreInput)},
-                  {"annotations", {{"readOnlyHint", true}, {"openWorldHint", false}}}});
-  return list;
-}
-
-bool has(const Json& object, const char* name, const Json& value) {
-  const auto found = object.is_object() ? object.find(name) : object.end();
-  return object.is_object() && found != object.end() && *found == value;
-}
-
-/// Whether an elicitation's answer, which is untrusted, is the person's consent.
-bool is_consent(const Json& answer) {
-  return has(answer, "action", "accept") && answer.contains("content") && has(answer["content"], "allow", true);
-}
-
-std::optional<Json> progress_token_of(const Request& request) {
-  const Json meta = request.params.value("_meta", Json::object());
-  const Json token = meta.is_object() ? meta.value("progressToken", Json()) : Json();
-  return token.is_null() ? std::nullopt : std::optional(token);
-}
-
-/// What a failed request of the language server says, with the user's frames and the last output.
-std::string failure_text(const ResponseError& error) {
-  std::string text = "Error: " + in_quotes(error.message, 600) + "\n";
-  if (error.data.is_object()) {
-    if (const auto kind = error.data.find("kind"); kind != error.data.end() && kind->is_string()) {
-      text = "Error [" + kind->get<std::string>() + "]: " + in_quotes(error.message, 600) + "\n";
-    }
-    for (const Json& frame : error.data.value("frames", Json::array())) {
-      text += fmt::format("at {}:{} in {}: {}\n", in_quotes(frame.value("file", "")), frame.value("line", 0),
-                          in_quotes(frame.value("function", ""), 80), in_quotes(frame.value("text", ""), 120));
-    }
-    if (const std::string output = error.data.value("output", ""); !output.empty()) {
-      text += "Last output:\n" + quoted_lines(output);
-    }
-  }
-  return text;
 }
 
 }  // namespace
@@ -374,17 +280,14 @@ std::variant<McpServer::Client, ResponseError> McpServer::client_of(const Reques
   if (meta.is_object() && meta.contains(kMetaVersion)) {
     const auto version = protocol::member<std::string>(meta, kMetaVersion);
     if (version != kModernVersion) {
-      return ResponseError{
-          kUnsupportedVersion,
-          "Unsupported protocol version",
-          {{"supported", {kModernVersion, kLegacyVersions[0], kLegacyVersions[1]}}, {"requested", version}}};
+      return ResponseError{kUnsupportedVersion,
+                           "Unsupported protocol version",
+                           {{"supported", supported_versions()}, {"requested", version}}};
     }
     Client client;
     client.is_modern = true;
     client.version = version;
-    const Json capabilities = protocol::member<Json>(meta, kMetaCapabilities);
-    const Json elicitation = capabilities.value("elicitation", Json());
-    client.can_ask = elicitation.is_object() && (elicitation.empty() || elicitation.contains("form"));
+    client.can_ask = can_ask(protocol::member<Json::object_t>(meta, kMetaCapabilities));
     client.log_level = protocol::optional_member<std::string>(meta, kMetaLogLevel);
     return client;
   }
@@ -493,9 +396,7 @@ McpServer::Reply McpServer::initialize(const Json& params) {
   const auto wanted = protocol::member<std::string>(params, "protocolVersion");
   Client client;
   client.version = std::ranges::find(kLegacyVersions, wanted) != kLegacyVersions.end() ? wanted : kLegacyVersions[0];
-  const Json capabilities = params.value("capabilities", Json::object());
-  const Json elicitation = capabilities.is_object() ? capabilities.value("elicitation", Json()) : Json();
-  client.can_ask = elicitation.is_object() && (elicitation.empty() || elicitation.contains("form"));
+  client.can_ask = can_ask(params.value("capabilities", Json::object()));
   client.log_level = "info";
   legacy_ = client;
   return Json{{"protocolVersion", client.version},
@@ -505,7 +406,7 @@ McpServer::Reply McpServer::initialize(const Json& params) {
 }
 
 McpServer::Reply McpServer::discover() const {
-  return Json{{"supportedVersions", {kModernVersion, kLegacyVersions[0], kLegacyVersions[1]}},
+  return Json{{"supportedVersions", supported_versions()},
               {"capabilities", server_capabilities()},
               {"instructions", kInstructions},
               {"ttlMs", 3'600'000},

@@ -136,6 +136,12 @@ base::Task<ToolAnswer> summary_answer(ToolContext& context, Json summary, std::s
 
 }  // namespace
 
+NamedDocument document_of(ToolContext& context, const Json& arguments) {
+  std::string path = context.path_of(arguments.value("file", "entry.py"));
+  std::string uri = context.open(path);
+  return {std::move(path), {{"textDocument", {{"uri", std::move(uri)}}}}};
+}
+
 base::Task<Profiled> profiled(ToolContext& context, const Json& arguments) {
   Profiled found;
   found.path = context.path_of(arguments.value("file", "entry.py"));
@@ -154,8 +160,7 @@ base::Task<Profiled> profiled(ToolContext& context, const Json& arguments) {
 }
 
 base::Task<ToolAnswer> profile(ToolContext& context, Json arguments) {
-  const std::string path = context.path_of(arguments.value("file", "entry.py"));
-  Json params = {{"textDocument", {{"uri", context.open(path)}}}};
+  auto [path, params] = document_of(context, arguments);
   for (const auto& [name, member] : {std::pair("batch_sizes", "batchSizes"), std::pair("code", "code"),
                                      std::pair("time_budget_seconds", "timeBudget")}) {
     if (arguments.contains(name)) {
@@ -169,8 +174,7 @@ base::Task<ToolAnswer> profile(ToolContext& context, Json arguments) {
 }
 
 base::Task<ToolAnswer> run_script(ToolContext& context, Json arguments) {
-  const std::string path = context.path_of(arguments.at("file"));
-  Json params = {{"textDocument", {{"uri", context.open(path)}}}};
+  auto [path, params] = document_of(context, arguments);
   if (arguments.contains("arguments")) {
     params["arguments"] = arguments["arguments"];
   }

@@ -14,6 +14,14 @@ base::Task<ToolAnswer> compare(ToolContext& context, Json arguments);
 base::Task<ToolAnswer> report_file(ToolContext& context, Json arguments);
 base::Task<ToolAnswer> job(ToolContext& context, Json arguments);
 
+/// The file that the arguments name, by default entry.py, opened; and the parameters of a request about it. Throws
+/// ToolFailure.
+struct NamedDocument {
+  std::string path;
+  Json params;
+};
+NamedDocument document_of(ToolContext& context, const Json& arguments);
+
 /// The summary of the newest profile of a file, and its document. Throws ToolFailure when there is none.
 struct Profiled {
   Json summary;

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <functional>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
