@@ -42,14 +42,17 @@ test('the extension has the version of the daemon', () => {
 /** As VS Code has it (src/vs/base/common/linkedText.ts), for notifications. */
 const link = /\[([^\]]+)\]\(((?:https?:\/\/|command:|file:)[^)\s]+)(?: (["'])(.+?)(\3))?\)/i;
 
-/** Of the .vsix, from what was packed. */
-const unpacked = (name) =>
+const inVsix = (expression, ...words) =>
   execFileSync(path.join(root, '.venv/bin/python'), [
     '-c',
-    'import sys, zipfile; sys.stdout.buffer.write(zipfile.ZipFile(sys.argv[1]).read(sys.argv[2]))',
+    `import sys, zipfile; vsix = zipfile.ZipFile(sys.argv[1]); sys.stdout.buffer.write(${expression})`,
     builtVsix(),
-    name,
+    ...words,
   ]);
+/** The bytes of a file in the .vsix. */
+const unpacked = (name) => inVsix('vsix.read(sys.argv[2])', name);
+/** The names of all of its files, sorted. */
+const packed = () => inVsix("'\\n'.join(sorted(vsix.namelist())).encode()").toString().split('\n');
 
 test('the .vsix has what a registry of extensions asks for', () => {
   const manifest = JSON.parse(unpacked('extension/package.json'));
@@ -93,14 +96,34 @@ test('the .vsix has what a registry of extensions asks for', () => {
     unpacked('extension/changelog.md').toString(),
     new RegExp(`^## ${version.replaceAll('.', '\\.')}$`, 'm'),
   );
-  // A gallery shows it without the repository: a relative link would lead nowhere.
+  // A gallery shows it without the repository: a relative link would lead nowhere, but to a picture in the package.
   const readme = unpacked('extension/readme.md').toString();
   assert.match(readme, /^# Ridgeline/);
+  const pictures = [...readme.matchAll(/!\[[^\]]+\]\(([^):]+\.png)\)/g)].map(([, picture]) => picture);
+  assert.ok(pictures.length > 0);
+  for (const picture of pictures)
+    assert.equal(unpacked(`extension/${picture}`).subarray(1, 4).toString(), 'PNG', picture);
   assert.deepEqual(
-    [...readme.matchAll(/\]\((?!https:\/\/|#)[^)]*\)|(?:src|href)="(?!https:)[^"]*"/g)].map(([link]) => link),
+    [...readme.matchAll(/\]\((?!https:\/\/|#)([^)]*)\)|(?:src|href)="(?!https:)[^"]*"/g)]
+      .filter(([, link]) => !pictures.includes(link))
+      .map(([link]) => link),
     [],
   );
   assert.match(unpacked('extension.vsixmanifest').toString(), /TargetPlatform="linux-/);
+});
+
+test('all that is put together for the .vsix is in it', () => {
+  const folder = path.join(root, 'build/vsix');
+  const renamed = { 'README.md': 'readme.md', 'CHANGELOG.md': 'changelog.md', LICENSE: 'LICENSE.txt' };
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((file) => file.isFile() && file.name !== '.vscodeignore')
+    .map((file) => path.relative(folder, path.join(file.parentPath, file.name)))
+    .map((name) => `extension/${renamed[name] ?? name}`);
+  assert.ok(files.includes('extension/bin/ridgeline'));
+  assert.deepEqual(
+    packed().filter((name) => name.startsWith('extension/')),
+    files.sort(),
+  );
 });
 
 test('text from outside is sanitized in notifications and labels', async () => {
