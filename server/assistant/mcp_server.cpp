@@ -485,6 +485,9 @@ std::optional<McpServer::Reply> McpServer::call_tool(const Request& request, con
   if (state.has_value() && resume(request, client, *state)) {
     return std::nullopt;
   }
+  if (tool->runs_code && !state.has_value() && running_ != nullptr && running_->is_suspended) {
+    give_up(*running_);
+  }
   if (calls_.size() >= kMostCalls || (tool->runs_code && waiting_.size() >= kMostWaiting)) {
     return failed("Too many calls wait already. One at a time runs code: wait for the answers.");
   }
@@ -521,6 +524,14 @@ bool McpServer::resume(const Request& request, const Client& client, const std::
     answered(allows);
   }
   return true;
+}
+
+/// A call that waits for the person, and whose next attempt may never come: as if the person had said no.
+void McpServer::give_up(Call& call) {
+  std::erase_if(suspended_, [&](const auto& one) { return one.second.get() == &call; });
+  if (auto answered = std::exchange(call.answer_person, {})) {
+    answered(false);
+  }
 }
 
 void McpServer::start_waiting() {
@@ -627,10 +638,7 @@ void McpServer::ask_person(const std::shared_ptr<Call>& call, std::string questi
     if (problem || waiting == nullptr) {
       return;
     }
-    std::erase_if(suspended_, [&](const auto& one) { return one.second == waiting; });
-    if (auto answer_now = std::exchange(waiting->answer_person, {})) {
-      answer_now(false);
-    }
+    give_up(*waiting);
   }));
   call->answer_person = once;
   if (!call->client.is_modern) {

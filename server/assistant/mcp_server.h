@@ -70,6 +70,7 @@ class McpServer : private ClientListener {
   std::optional<Reply> call_tool(const protocol::Request& request, const Client& client);
   /// Whether it is the next attempt of a call that waits for the person; that goes on, and may be over.
   bool resume(const protocol::Request& request, const Client& client, const std::string& state);
+  void give_up(Call& call);
   void run(const std::shared_ptr<Call>& call);
   void start_waiting();
   base::Task<void> run_tool(std::shared_ptr<Call> call);

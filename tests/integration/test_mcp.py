@@ -179,6 +179,18 @@ def test_an_answer_that_is_no_consent_is_none(
         assert "--allow entry.py" in client.call("profile")["content"][0]["text"]
 
 
+def test_a_call_that_is_never_attempted_again_holds_up_no_other(project: Path, cache: dict[str, str]) -> None:
+    with served(project, MODERN, lambda question: True, *OPTIONS, **cache) as client:
+        abandoned = {"name": "profile", "arguments": {"file": "entry.py", **SIZES}}
+        waits = client.request("tools/call", abandoned)
+        assert waits["resultType"] == "input_required", waits
+        assert "entry.py" in client.text("profile", file="entry.py", **SIZES)
+        # What it waited for is over: its next attempt is a call of its own.
+        late = {"inputResponses": {"consent": {"action": "decline"}}, "requestState": waits["requestState"]}
+        assert not client.request("tools/call", {**abandoned, **late})["isError"]
+        assert len(client.questions) == 1
+
+
 def test_the_person_allows_in_a_terminal(project: Path, cache: dict[str, str]) -> None:
     subprocess.run(["git", "init", "-q", str(project)], check=True)
     command = [str(BINARY), "mcp", "--allow", str(project / "entry.py"), *OPTIONS]
