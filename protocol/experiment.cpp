@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -86,6 +87,16 @@ std::vector<double> operation_times_from(const Json& message, const char* name, 
   return times;
 }
 
+std::vector<std::uint64_t> alive_before_from(const Json& message, std::size_t operations) {
+  std::vector<std::uint64_t> alive;
+  if (message.contains("aliveBefore")) {
+    const auto& numbers = list_at(message, "aliveBefore");
+    require(numbers.size() == operations, "aliveBefore: not of the operations");
+    std::ranges::transform(numbers, std::back_inserter(alive), value_as<std::uint64_t>);
+  }
+  return alive;
+}
+
 std::vector<AliveBefore> alive_from(const Json& message, std::size_t keys) {
   const auto& numbers = list_at(message, "aliveBytes");
   require(numbers.size() % 3 == 0 && numbers.size() / 3 <= kStepParts * kMaxKeys, "aliveBytes: not of operations");
@@ -133,9 +144,13 @@ Captured captured_from(const Json& message) {
     std::ranges::transform(peaks, captured.peak_bytes.begin(), value_as<std::uint64_t>);
     captured.step->host_ns = operation_times_from(message, "hostNs", captured.step->operations.size());
     captured.step->page_fault_ns = operation_times_from(message, "pageFaultNs", captured.step->operations.size());
+    captured.step->alive_bytes = alive_before_from(message, captured.step->operations.size());
     captured.alive = alive_from(message, captured.step->keys.size());
     captured.batch_size = member<int>(message, "batchSize");
     require(captured.batch_size > 0, "batchSize: not positive");
+    if (message.contains("checkpointed")) {
+      captured.checkpointed = strings_at(message, "checkpointed");
+    }
   }
   return captured;
 }

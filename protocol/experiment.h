@@ -54,6 +54,8 @@ struct CapturedStep {
   /// For each operation in the step: the kernel's time to give it memory that its results are the first to use; empty:
   /// not observed.
   std::vector<double> page_fault_ns{};
+  /// Bytes that were alive when each operation began; empty: not observed.
+  std::vector<std::uint64_t> alive_bytes{};
 };
 
 /// How much memory was alive when an operation began: the most over its calls in a part of the step.
@@ -82,8 +84,9 @@ struct Captured {
   std::optional<CapturedStep> step;  ///< absent also where a change's operations cannot be known without running it
   /// The allocator's peak, with weights and inputs, while each StepPart ran.
   std::array<std::uint64_t, kStepParts> peak_bytes{};
-  std::vector<AliveBefore> alive;  ///< likewise
-  int batch_size = 0;              ///< samples of a step
+  std::vector<AliveBefore> alive;           ///< likewise
+  int batch_size = 0;                       ///< samples of a step
+  std::vector<std::string> checkpointed{};  ///< modules whose forward the change makes run again in backward
 };
 
 /// An operation is about to run for the first time: should the process die, that one did it.

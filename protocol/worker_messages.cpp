@@ -239,6 +239,12 @@ WorkerMessage message_from(const json& value) {
     return RecordingAnnounced{batch_size_from(value), member<std::uint64_t>(value, "bytes"),
                               value.at("check").get<bool>(), times_from(value, "warmupNs", kMaxWarmups)};
   }
+  if (type == "outOfMemory") {
+    return OutOfMemoryAnnounced{batch_size_from(value), member<std::uint64_t>(value, "bytes"),
+                                optional_member<std::uint64_t>(value, "askedBytes"),
+                                optional_member<std::uint64_t>(value, "freeBytes"),
+                                member<std::uint64_t>(value, "reservedBytes")};
+  }
   if (type == "readyToRecord") {
     return ready_from(value);
   }

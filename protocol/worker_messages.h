@@ -94,6 +94,14 @@ struct RecordingAnnounced {
   bool check = false;             ///< not for the models: to see how far off they are
   std::vector<double> warmup_ns;  ///< the iterations before it; 1 to kMaxWarmups
 };
+/// The user's batch size does not fit. The recording of the step up to the error is on its way, if it was run.
+struct OutOfMemoryAnnounced {
+  int batch_size = 0;
+  std::uint64_t bytes = 0;                   ///< of the recording; 0: it was not run
+  std::optional<std::uint64_t> asked_bytes;  ///< that were not to be had, as the error says
+  std::optional<std::uint64_t> free_bytes;   ///< that the device had, likewise
+  std::uint64_t reserved_bytes = 0;          ///< by the device's caching allocator; 0: there is none
+};
 /// A batch size that has no recording: it is only timed, for the models.
 struct Warmed {
   int batch_size = 0;
@@ -217,9 +225,9 @@ inline constexpr std::size_t kMaxWarnings = 16;
 inline constexpr std::size_t kMaxWarningBytes = 4096;
 
 using WorkerMessage = std::variant<Ready, Unusable, Joined, AgentLoaded, AgentRefused, Started, Exited, Progress,
-                                   RecordingAnnounced, ReadyToRecord, CommunicationTrace, Warmed, Timed, SizesAsked,
-                                   FirstFiguresOffered, SkippedBatch, Failure, RunResult, StepListed, Captured,
-                                   OperationBegins, OperationTimed, Tried, Replica, ExperimentEnded>;
+                                   RecordingAnnounced, OutOfMemoryAnnounced, ReadyToRecord, CommunicationTrace, Warmed,
+                                   Timed, SizesAsked, FirstFiguresOffered, SkippedBatch, Failure, RunResult, StepListed,
+                                   Captured, OperationBegins, OperationTimed, Tried, Replica, ExperimentEnded>;
 
 /// A message of the worker. Never throws.
 base::Result<WorkerMessage> parse_worker_message(std::string_view json);

@@ -25,6 +25,7 @@
 #include "analysis/memory/peak_model.h"
 #include "analysis/memory/regimes.h"
 #include "analysis/memory/step_replay.h"
+#include "analysis/out_of_memory.h"
 #include "analysis/prediction/predictor.h"
 #include "analysis/script_figures.h"
 #include "analysis/time/isotonic_samples.h"
@@ -414,6 +415,14 @@ Profile build_profile(const RunInput& input) {
   add_unused_gradients(user, input.unused_gradients, profile);
   if (profile.batch_size_known) {
     add_models(sampled, input, profile);
+  }
+  if (input.out_of_memory.has_value()) {
+    profile.out_of_memory = input.out_of_memory->recording.has_value()
+                                ? describe_out_of_memory(*input.out_of_memory, input.scope)
+                                : predict_out_of_memory(profile, input.out_of_memory->batch_size);
+  }
+  if (profile.out_of_memory.has_value()) {
+    add_what_fits(make_predictor(profile), profile.capacity_bytes, *profile.out_of_memory);
   }
   add_checks(checks, make_predictor(profile), profile);
   profile.max_samples_per_second = greatest_throughput(make_predictor(profile));

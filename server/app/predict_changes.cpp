@@ -227,6 +227,7 @@ base::Task<base::Result<PredictedChanges, RunFailure>> predict_changes(Experimen
       runner.off_loop([prediction, on_graph, found] { found->answer = whole_answer(*prediction, on_graph); });
   co_await std::move(answering);
   found->is_whole = prediction->is_whole;
+  found->captured = std::move(prediction->captured);
   co_return std::move(*found);
 }
 

@@ -35,6 +35,8 @@ using ShowFirst = std::function<void(const analysis::ChangeAnswer&)>;
 struct PredictedChanges {
   analysis::WhatIf answer;
   bool is_whole = true;  ///< false: the runner did not come to the end of its list of changes
+  /// What the runner listed: Captured::change is one more than the index among those requests that it makes a part of.
+  std::vector<protocol::Captured> captured{};
 };
 
 struct ChangeQuestion {

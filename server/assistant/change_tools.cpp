@@ -362,7 +362,7 @@ base::Task<ToolAnswer> change_edit(ToolContext& context, Json arguments) {
 
 base::Task<ToolAnswer> check(ToolContext& context, Json arguments) {
   const std::string path = context.path_of(arguments.value("file", "entry.py"));
-  std::vector<std::string> command = {"check", path, "--format", "json"};
+  std::vector<std::string> command = {"check", path};
   const std::string what = "Run `ridgeline check " + context.relative(path) +
                            "`? It runs the code of this project several times, to compare its step with its budgets.";
   auto asking = context.allowed(what);

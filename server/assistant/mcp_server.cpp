@@ -45,6 +45,7 @@ constexpr std::size_t kMostCalls = 32;     ///< unanswered
 constexpr std::size_t kMostWaiting = 8;    ///< of those, that wait for their turn to run code
 constexpr std::size_t kMostSuspended = 8;  ///< that wait for the person
 constexpr std::size_t kMostPages = 64;     ///< that `more` can continue
+constexpr std::size_t kMostProfiles = 32;  ///< that are resources
 constexpr std::chrono::minutes kAnswerTime{10};
 constexpr std::chrono::minutes kProgramTime{30};
 constexpr std::size_t kMostProgramBytes = std::size_t{1} << 20U;
@@ -173,6 +174,9 @@ base::Task<std::pair<int, std::string>> McpServer::Call::run_program(std::vector
   worker::SpawnOptions spawn;
   spawn.arguments = {server_.options_.program};
   std::ranges::move(program_arguments, std::back_inserter(spawn.arguments));
+  if (!server_.options_.python.empty()) {
+    spawn.arguments.insert(spawn.arguments.end(), {"--python", server_.options_.python});
+  }
   spawn.folder = folder();
   spawn.descriptors = {{theirs.get(), 1}, {theirs.get(), 2}};
   const auto started = worker::spawn(spawn);
@@ -328,13 +332,14 @@ void McpServer::handle(const Request& request) {
 
 std::optional<McpServer::Reply> McpServer::reply_to(const Request& request, const Client& client) {
   const Json params = request.params.is_object() ? request.params : Json::object();
-  const auto cacheable = [&](Json result) -> Reply {
+  const auto cacheable_for = [&](int ms, const char* scope, Json result) -> Reply {
     if (client.is_modern) {
-      result["ttlMs"] = 3'600'000;
-      result["cacheScope"] = "public";
+      result["ttlMs"] = ms;
+      result["cacheScope"] = scope;
     }
     return result;
   };
+  const auto cacheable = [&](Json result) { return cacheable_for(3'600'000, "public", std::move(result)); };
   if (params.contains("cursor") && request.method.ends_with("/list")) {
     return ResponseError{error_code::kInvalidParams, "cursor: the lists have one page", {}};
   }
@@ -355,20 +360,21 @@ std::optional<McpServer::Reply> McpServer::reply_to(const Request& request, cons
     return cacheable({{"tools", tool_list()}});
   }
   if (request.method == "resources/list") {
-    return cacheable({{"resources", resources()}});
+    return cacheable_for(0, "private", {{"resources", resources(profiles_)}});
   }
   if (request.method == "resources/templates/list") {
     return cacheable({{"resourceTemplates", Json::array()}});
   }
   if (request.method == "resources/read") {
     const auto uri = protocol::member<std::string>(params, "uri");
-    const auto found = resource(uri);
+    const auto found = resource(uri, profiles_);
     if (!found.has_value()) {
       return ResponseError{client.is_modern ? error_code::kInvalidParams : error_code::kServerNotInitialized,
                            "there is no resource " + in_quotes(uri),
                            {{"uri", uri}}};  // -32002: not found, before 2026
     }
-    return cacheable({{"contents", {{{"uri", uri}, {"mimeType", found->second}, {"text", found->first}}}}});
+    return cacheable_for(3'600'000, "private",
+                         {{"contents", {{{"uri", uri}, {"mimeType", found->second}, {"text", found->first}}}}});
   }
   if (request.method == "prompts/list") {
     return cacheable({{"prompts", prompts()}});
@@ -583,10 +589,25 @@ void McpServer::finish(const std::shared_ptr<Call>& call, const ToolAnswer& answ
       result["isError"] = true;
     } else if (!answered.structured.is_null()) {
       result["structuredContent"] = answered.structured;
+      keep(*call, answered);
     }
     answer(call->id, call->client, std::move(result));
   }
   start_waiting();
+}
+
+/// Profiles are resources from then on.
+void McpServer::keep(const Call& call, const ToolAnswer& answered) {
+  const std::string_view tool = call.tool.name;
+  if (tool != "profile" && tool != "run_script") {
+    return;
+  }
+  const auto id = answered.structured.at("profileId").get<std::string>();
+  std::erase_if(profiles_, [&](const KeptAnswer& one) { return one.profile_id == id; });
+  profiles_.push_front({id, answered.structured.at("file").get<std::string>(), answered.text});
+  if (profiles_.size() > kMostProfiles) {
+    profiles_.pop_back();
+  }
 }
 
 /// A result with the first page of a text; `more` has the rest.

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "assistant/mcp_texts.h"
 #include "assistant/session_client.h"
 #include "assistant/tool.h"
 #include "base/callback.h"
@@ -75,6 +76,7 @@ class McpServer : private ClientListener {
   void start_waiting();
   base::Task<void> run_tool(std::shared_ptr<Call> call);
   void finish(const std::shared_ptr<Call>& call, const ToolAnswer& answer);
+  void keep(const Call& call, const ToolAnswer& answered);
   Json paged(const std::string& text);
   void answer(const protocol::RequestId& id, const Client& client, Reply reply);
   void notify(const char* method, Json params);
@@ -100,6 +102,7 @@ class McpServer : private ClientListener {
   std::int64_t last_id_ = 0;
   std::int64_t last_token_ = 0;
   std::deque<std::pair<std::string, std::string>> pages_;  ///< what `more` continues, by cursor
+  std::deque<KeptAnswer> profiles_;                        ///< the newest first
   bool stopped_ = false;
   base::Lifetime lifetime_;
 };

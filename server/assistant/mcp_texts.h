@@ -1,6 +1,7 @@
 // What the server tells assistants about itself: instructions, prompts, and the skill.
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,9 +23,17 @@ Json prompts();
 /// prompts/get; nothing: there is no such prompt. `file`: the entry point.
 std::optional<Json> prompt(const std::string& name, const std::string& file);
 
-/// resources/list.
-Json resources();
+/// A profile that was made in this session, as the tool answered it.
+struct KeptAnswer {
+  std::string profile_id;
+  std::string file;  ///< as the project names it
+  std::string text;
+};
+
+/// resources/list, the newest profiles first.
+Json resources(const std::deque<KeptAnswer>& profiles);
 /// The text and the MIME type of a resource; nothing: there is none.
-std::optional<std::pair<std::string, std::string>> resource(const std::string& uri);
+std::optional<std::pair<std::string, std::string>> resource(const std::string& uri,
+                                                            const std::deque<KeptAnswer>& profiles);
 
 }  // namespace ridgeline::assistant

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -16,6 +17,7 @@ namespace {
 
 constexpr int kMostPauses = 20;  ///< for a kept profile that is being read
 constexpr int kMostRows = 15;
+constexpr std::size_t kMostRanks = 16;
 
 std::string by_phase_text(const Json& phases) {
   std::string text;
@@ -66,17 +68,79 @@ std::string row_text(const ToolContext& context, const Json& row, bool by_memory
                      by_memory ? memory + ", " + time : time + ", " + memory);
 }
 
-/// Rows by time, or by memory; the rest of the list is not among them.
-Json sorted_rows(const Json& list, bool by_memory) {
+/// Rows by time, or by memory; the rest of the list is not among them. With a phase, the time is that of the phase.
+Json sorted_rows(const Json& list, bool by_memory, const std::string& phase = "") {
   Json rows = Json::array();
-  for (const Json& row : list) {
-    if (!row.at("location").is_null() || !row.at("node").is_null()) {
-      rows.push_back(row);
+  for (Json row : list) {
+    if (row.at("location").is_null() && row.at("node").is_null()) {
+      continue;
     }
+    if (!phase.empty()) {
+      const double whole = row.at("timeMs").get<double>();
+      const double part = row.at("byPhaseMs").is_null() ? 0 : row["byPhaseMs"].at(phase).get<double>();
+      if (part <= 0) {
+        continue;
+      }
+      row["share"] = row["share"].get<double>() * part / whole;
+      row["timeMs"] = part;
+    }
+    rows.push_back(std::move(row));
   }
   const char* key = by_memory ? "peakBytes" : "timeMs";
   std::stable_sort(rows.begin(), rows.end(), [key](const Json& a, const Json& b) { return a.at(key) > b.at(key); });
   return rows;
+}
+
+/// "own 3 ms, waiting for others 1 ms", of those that are known.
+std::string rank_text(const Json& rank) {
+  std::string text = fmt::format("- rank {}", rank.at("rank").get<int>());
+  if (const auto machine = rank.at("machine").get<std::string>(); !machine.empty()) {
+    text += " on " + in_quotes(machine, 60);
+  }
+  std::vector<std::pair<const char*, std::string>> parts;
+  if (const Json& step = rank.at("step"); !step.is_null()) {
+    parts = {{"step", step.at("text")},
+             {"own work", step.at("ownText")},
+             {"exposed communication", step.at("exposedText")},
+             {"waiting for other ranks", step.at("waitingText")},
+             {"hidden communication", step.at("hiddenText")}};
+  }
+  parts.emplace_back("step without recording", rank.at("bareStepText"));
+  parts.emplace_back("data loading", rank.at("dataLoadingText"));
+  for (std::size_t i = 0, shown = 0; i < parts.size(); ++i) {
+    if (!parts[i].second.empty()) {
+      text += fmt::format("{}{} {}", shown++ == 0 ? ": " : ", ", parts[i].first, parts[i].second);
+    }
+  }
+  return text + "\n";
+}
+
+std::string job_text(const Json& job) {
+  std::string text = "Recorded job " + in_quotes(job.at("command").get<std::string>());
+  if (const auto steps = job.at("stepsText").get<std::string>(); !steps.empty()) {
+    text += ", steps " + steps;
+  }
+  text += fmt::format(", {} ranks (measured):\n", job.at("ranks").size());
+  for (std::size_t i = 0; i < std::min(kMostRanks, job.at("ranks").size()); ++i) {
+    text += rank_text(job["ranks"][i]);
+  }
+  if (job["ranks"].size() > kMostRanks) {
+    text += fmt::format("- {} more\n", job["ranks"].size() - kMostRanks);
+  }
+  if (!job.at("slower").is_null()) {
+    text += "Slower: " + in_quotes(job["slower"].at("text").get<std::string>(), 400) + "\n";
+  }
+  if (const auto replay = job.at("replayText").get<std::string>(); !replay.empty()) {
+    text += "Replay: " + in_quotes(replay, 400) + "\n";
+  }
+  for (const Json& part : job.at("path")) {
+    text += fmt::format("- on the critical path: {} {} ({})\n", in_quotes(part.at("text").get<std::string>(), 120),
+                        part.at("timeText").get<std::string>(), part.at("shareText").get<std::string>());
+  }
+  for (const Json& warning : job.at("warnings")) {
+    text += "Warning: " + in_quotes(warning.get<std::string>(), 300) + "\n";
+  }
+  return text;
 }
 
 base::Task<ToolAnswer> summary_answer(ToolContext& context, Json summary, std::string path) {
@@ -194,11 +258,13 @@ base::Task<ToolAnswer> costliest(ToolContext& context, Json arguments) {
   const bool by_memory = arguments.value("by", "time") == "memory";
   auto asking = context.ask("ridgeline/costliest", {{"profileId", found.summary.at("profileId")}});
   const Json costs = co_await std::move(asking);
-  const Json rows = sorted_rows(costs.at(of == "modules" ? "moduleTypes" : of), by_memory);
+  const std::string phase = arguments.value("phase", "");
+  const Json rows = sorted_rows(costs.at(of == "modules" ? "moduleTypes" : of), by_memory, phase);
   const int limit = std::clamp(arguments.value("limit", kMostRows), 1, 200);
   ToolAnswer answer;
-  answer.text = fmt::format("{} of the step, most {} first (measured, one iteration of {}):\n", of,
-                            by_memory ? "memory" : "time", ms_text(found.summary.at("timeMs")));
+  answer.text = fmt::format("{} of the step{}, most {} first (measured, one iteration of {}):\n", of,
+                            phase.empty() ? "" : ", their " + phase + " alone", by_memory ? "memory" : "time",
+                            ms_text(found.summary.at("timeMs")));
   Json listed = Json::array();
   for (std::size_t i = 0; i < std::min<std::size_t>(rows.size(), static_cast<std::size_t>(limit)); ++i) {
     answer.text += row_text(context, rows[i], by_memory);
@@ -207,11 +273,9 @@ base::Task<ToolAnswer> costliest(ToolContext& context, Json arguments) {
     }
   }
   answer.text += std::string(kQuotedNote);
-  answer.structured = {{"of", of},
-                       {"by", by_memory ? "memory" : "time"},
-                       {"kind", "measured"},
-                       {"step", step_of(found.summary)},
-                       {"rows", std::move(listed)}};
+  answer.structured = {
+      {"of", of},           {"by", by_memory ? "memory" : "time"}, {"phase", phase.empty() ? Json() : Json(phase)},
+      {"kind", "measured"}, {"step", step_of(found.summary)},      {"rows", std::move(listed)}};
   co_return answer;
 }
 
@@ -333,8 +397,14 @@ base::Task<ToolAnswer> job(ToolContext& context, Json arguments) {
   auto asking = context.ask("ridgeline/job", {{"uri", context.uri_of(path)}});
   const Json found = co_await std::move(asking);
   ToolAnswer answer;
-  answer.text = "Recorded job (measured):\n" + quoted_lines(found.dump(1), 7000) + kQuotedNote;
-  answer.structured = {{"file", context.relative(path)}};
+  answer.text = job_text(found) + kQuotedNote;
+  Json slower = found.at("slower");
+  if (!slower.is_null()) {
+    slower = {{"rank", slower.at("rank")},
+              {"file", slower.at("place").is_null() ? Json() : Json(context.relative(slower["place"].at("uri")))},
+              {"line", slower.at("place").is_null() ? Json() : Json(slower["place"].at("line").get<int>() + 1)}};
+  }
+  answer.structured = {{"file", context.relative(path)}, {"ranks", found.at("ranks").size()}, {"slower", slower}};
   co_return answer;
 }
 

@@ -19,7 +19,7 @@ constexpr const char* kSummary =
   "stale": {"type": "boolean"}, "costliestLines": {"type": "array", "items": {"type": "object"}}}})";
 
 constexpr const char* kRows = R"({"type": "object", "required": ["rows"], "properties": {
-  "of": {"type": "string"}, "by": {"type": "string"}, "kind": {"type": "string"}, "step": {"type": "object"},
+  "of": {"type": "string"}, "by": {"type": "string"}, "phase": {"type": ["string", "null"]}, "kind": {"type": "string"}, "step": {"type": "object"},
   "peakBytes": {"type": ["object", "null"]}, "capacityBytes": {"type": "integer"}, "byCategory": {"type": "object"},
   "rows": {"type": "array", "items": {"type": "object", "properties": {
     "name": {"type": "string"}, "file": {"type": ["string", "null"]}, "line": {"type": ["integer", "null"]},
@@ -67,6 +67,8 @@ const std::vector<Tool>& tools() {
          "file": {"type": "string", "description": "Entry point or profiled script; default: entry.py"},
          "of": {"type": "string", "enum": ["lines", "modules", "operations"]},
          "by": {"type": "string", "enum": ["time", "memory"]},
+         "phase": {"type": "string", "enum": ["forward", "backward", "recomputation", "optimizer", "data", "other"],
+                   "description": "Only the time of this phase"},
          "limit": {"type": "integer", "minimum": 1, "maximum": 200}}})",
        kRows, false, costliest},
       {"explain_line", "Explain a line",
@@ -131,7 +133,9 @@ const std::vector<Tool>& tools() {
        R"({"type": "object", "required": ["exitCode"], "properties": {"exitCode": {"type": "integer"}}})", true, check},
       {"job", "A recorded job of ranks", "What the ranks of a recorded job do and wait for. Runs nothing.",
        R"({"type": "object", "additionalProperties": false, "required": ["file"], "properties": {"file": {"type": "string"}}})",
-       R"({"type": "object", "properties": {"file": {"type": "string"}}})", false, job},
+       R"({"type": "object", "properties": {"file": {"type": "string"}, "ranks": {"type": "integer"},
+         "slower": {"type": ["object", "null"]}}})",
+       false, job},
       {"report", "The whole report", "Writes the report of the last profile as text, and says where. Runs nothing.",
        kEntryOnly, R"({"type": "object", "properties": {"path": {"type": "string"}, "profileId": {"type": "string"}}})",
        false, report_file}};

@@ -11,6 +11,7 @@
 
 #include "analysis/prediction/answers.h"
 #include "app/experiment_runner.h"
+#include "app/fit_batch.h"
 #include "app/predict_changes.h"
 #include "app/profiling/batch_changes.h"
 #include "app/profiling/entry_check.h"
@@ -69,14 +70,20 @@ struct Runs {
   const app::Target& target;
 };
 
-/// The changes' operations are captured and timed after the profile.
+/// The step for predictions whose operations are captured and timed after the profile.
+app::PredictedStep predicted_step(const PredictOptions& options, const analysis::Environment& environment,
+                                  app::WhatIfBase base) {
+  app::PredictedStep step{std::make_shared<const app::WhatIfBase>(std::move(base)), app::no_times(environment)};
+  step.measure_seconds = options.measure_seconds;
+  step.is_judged = false;  // the batch size is no change whose predictions other models were compared with
+  return step;
+}
+
 base::Result<analysis::WhatIf, ExitCode> changes_predicted(const PredictOptions& options, const Runs& runs,
                                                            const analysis::Environment& environment,
                                                            app::WhatIfBase base,
                                                            std::vector<protocol::ChangeRequest> requests) {
-  app::PredictedStep step{std::make_shared<const app::WhatIfBase>(std::move(base)), app::no_times(environment)};
-  step.measure_seconds = options.measure_seconds;
-  step.is_judged = false;  // the batch size is no change whose predictions other models were compared with
+  app::PredictedStep step = predicted_step(options, environment, std::move(base));
   auto predicted = wait_for(runs.target, app::predict_changes(runs.runner, std::move(step), {std::move(requests)}, {}));
   if (!predicted) {
     return predicted.error();
@@ -103,14 +110,16 @@ int answer_make_fit(const PredictOptions& options, const Runs& runs, const app::
     return fail(fmt::format("--make-fit is not answered for this step: {}.", problem), kExitUsage);
   }
   const int size = options.make_fit;
-  const auto found =
-      changes_predicted(options, runs, made.profile.environment, std::move(base), app::fitting_requests(size));
+  const analysis::BatchPrediction fitted = analysis::predict_batch(analysis::make_predictor(made.profile), size);
+  const std::uint64_t limit = options.memory_bytes > 0 ? options.memory_bytes : made.profile.capacity_bytes;
+  const app::FitQuestion question{size, limit, analysis::best_peak_bytes(fitted)};
+  const auto found = wait_for(
+      runs.target,
+      app::predict_fitting(runs.runner, predicted_step(options, made.profile.environment, std::move(base)), question));
   if (!found) {
     return found.error();
   }
-  const analysis::BatchPrediction fitted = analysis::predict_batch(analysis::make_predictor(made.profile), size);
-  const std::uint64_t limit = options.memory_bytes > 0 ? options.memory_bytes : made.profile.capacity_bytes;
-  const auto answer = app::make_fit(*found, size, limit, analysis::best_peak_bytes(fitted));
+  const auto answer = app::make_fit(*found, size, limit, question.fitted_peak_bytes);
   if (!answer.has_value()) {
     return fail(fmt::format("The memory of a batch of {} cannot be predicted: {}.", size, found->changes.back().reason),
                 kExitEntryFailed);

@@ -29,6 +29,7 @@ struct CostRow {
   std::uint64_t peak_bytes = 0;
   analysis::Location location{};
   const analysis::Node* node = nullptr;
+  std::optional<analysis::ByPhase> by_phase{};  ///< absent: not known
 };
 
 /// Each line by its own time, and what is on no line.
@@ -36,7 +37,7 @@ std::vector<CostRow> line_rows(const Figures& figures) {
   std::vector<CostRow> rows;
   for (const analysis::LineCost& line : figures.profile().lines) {
     rows.push_back({std::string(base::trimmed(figures.line_text(line.location))), line.calls, line.self_ms,
-                    line.peak_bytes, line.location});
+                    line.peak_bytes, line.location, nullptr, line.self_by_phase});
   }
   for (const analysis::OtherCost& other : figures.profile().other) {
     rows.push_back({other.name, std::nullopt, other.ms, other.peak_bytes});
@@ -48,7 +49,8 @@ std::vector<CostRow> line_rows(const Figures& figures) {
 std::vector<CostRow> total_rows(const std::vector<analysis::Total>& totals, analysis::Location analysis::Node::*place) {
   std::vector<CostRow> rows;
   for (const analysis::Total& total : totals) {
-    rows.push_back({total.name, total.calls, total.ms, total.peak_bytes, total.costliest->*place, total.costliest});
+    rows.push_back({total.name, total.calls, total.ms, total.peak_bytes, total.costliest->*place, total.costliest,
+                    total.by_phase});
   }
   return rows;
 }
@@ -93,6 +95,7 @@ Json costliest_json(const Entry& entry, const UriOf& uri_of) {
       json.push_back({{"name", protocol::label_text(row.name)},
                       {"calls", row.calls ? Json(*row.calls) : Json(nullptr)},
                       {"timeMs", report::number(row.ms)},
+                      {"byPhaseMs", row.by_phase ? Json(report::phases_json(*row.by_phase)) : Json(nullptr)},
                       {"share", report::number(report::ratio(row.ms, profile.iteration.ms.value))},
                       {"peakBytes", row.peak_bytes},
                       {"peakShare", report::number(report::ratio(static_cast<double>(row.peak_bytes),

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "report/page.h"
@@ -49,6 +52,34 @@ void row_of(Page& page, const FittingChange& row, int name_width) {
   page.prose("", printable(row.takes), 6);
 }
 
+/// Why changes do not apply, and which: each reason once.
+std::vector<std::pair<std::string, std::vector<std::string>>> left_out(const MakeFit& made) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
+  for (const FittingChange& row : made.changes) {
+    if (row.reason.empty()) {
+      continue;
+    }
+    auto same = std::ranges::find(reasons, row.reason, [](const auto& each) { return each.first; });
+    if (same == reasons.end()) {
+      same = reasons.insert(same, {row.reason, {}});
+    }
+    same->second.push_back(name_of(row));
+  }
+  return reasons;
+}
+
+/// Options for the fastest change that makes it fit; empty: there is none, or none is needed.
+std::string to_try(const MakeFit& made) {
+  const auto found = std::ranges::find_if(made.changes, &FittingChange::fits);
+  std::string options;
+  if (found != made.changes.end()) {
+    for (const std::string& change : found->change) {
+      options += " --change " + change;
+    }
+  }
+  return options;
+}
+
 Json row_json(const FittingChange& row) {
   const bool applies = row.reason.empty();
   const Json speed_up = {{"value", row.speed_up.value}, {"low", row.speed_up.low}, {"high", row.speed_up.high}};
@@ -81,10 +112,11 @@ std::string text_make_fit(const MakeFit& made, const TextOptions& options) {
       row_of(page, row, name_width);
     }
   }
-  for (const FittingChange& row : made.changes) {
-    if (!row.reason.empty()) {
-      page.prose("", name_of(row) + " is left out: " + printable(row.reason), 2);
-    }
+  for (const auto& [reason, names] : left_out(made)) {
+    page.prose(
+        "",
+        fmt::format("{} {} left out: {}", fmt::join(names, ", "), names.size() == 1 ? "is" : "are", printable(reason)),
+        2);
   }
   page.line();
   page.prose(
@@ -95,6 +127,12 @@ std::string text_make_fit(const MakeFit& made, const TextOptions& options) {
                                          "its tensors need less or more"
                                        : "the operations of the step"),
       2);
+  if (const std::string change = to_try(made); !change.empty()) {
+    page.prose("",
+               fmt::format("To be certain of one, try it: `ridgeline what-if {} --change batch-size:{}{} --try`.",
+                           printable(entry), made.batch_size, printable(change)),
+               2);
+  }
   for (const std::string& warning : shown_warnings(made.warnings, options.warnings)) {
     page.prose("warning", warning, kBeside);
   }

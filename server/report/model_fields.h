@@ -221,6 +221,35 @@ void fields(Io& io, analysis::Check& check) {
 }
 
 template <typename Io>
+void fields(Io& io, analysis::AliveLine& line) {
+  place(io, "location", line.location, "The line that allocated. Null where it is not the user's.");
+  io("category", line.category, "What it is for.");
+  io("bytes", line.bytes, "Bytes.");
+}
+
+template <typename Io>
+void fields(Io& io, analysis::OutOfMemoryError& found) {
+  io("batchSize", found.batch_size, "Samples.", kBatchSize);
+  io("wasRun", found.was_run, "False: it was not run, and what would be allocated at its peak is predicted.");
+  if_present(io, "askedBytes", found.asked_bytes,
+             "Bytes that were not to be had, as the error says; on a device rounded. Absent where it does not.");
+  place(io, "location", found.location, "The line that asked for them. Null where it is not the user's.");
+  io("operation", found.operation, "The operation that asked for them; empty: none.");
+  io("allocatedBytes", found.allocated_bytes, "What was allocated when the error came. Bytes.");
+  io.object("byCategory", "The same by what it was for. Sums to allocatedBytes.",
+            [&] { named(io, found.by_category, analysis::kCategoryNames, kCategoryDescriptions); });
+  io("lines", found.lines, "The same by line and category, the largest first. Sums to allocatedBytes.");
+  if_present(io, "reservedBytes", found.reserved_bytes,
+             "What the device's caching allocator held then. Bytes. Absent on the host.");
+  if_present(io, "freeBytes", found.free_bytes, "What the device had free, as the error says. Bytes.");
+  io("predictedBytes", found.predicted_bytes,
+     "What the step needs at this batch size, predicted from smaller ones. Bytes; 0 when not known.");
+  io("fittingParts", found.fitting_parts,
+     "Micro-batches of gradient accumulation with which it is predicted to fit; 0: not known, or none.");
+  io("partsBytes", found.parts_bytes, "The predicted peak with these. Bytes; 0: there are none.");
+}
+
+template <typename Io>
 void fields(Io& io, analysis::Skipped& skipped) {
   io("batchSize", skipped.batch_size, "Samples.", kBatchSize);
   converted(

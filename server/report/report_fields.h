@@ -383,6 +383,9 @@ void report_fields(Io& io, analysis::Profile& profile, const analysis::Outlook& 
      "Predictions against real runs, by batch size: batch sizes that were run with --check-sizes, or tried after the "
      "profile, and kept out of the models.");
   io("skipped", profile.skipped, "Batch sizes that were tried and did not run.");
+  if_present(io, "outOfMemory", profile.out_of_memory,
+             "The user's own batch size ran out of memory: what was allocated then. Absent where it did not, and in "
+             "reports of earlier versions.");
   io("lines", profile.lines,
      "Lines of the user's and of the packages of entry.code that took time or hold memory, most self time first. The "
      "self times and other[].timeMs sum to "

@@ -20,6 +20,7 @@
 #include "report/library_text.h"
 #include "report/line_table.h"
 #include "report/observation_text.h"
+#include "report/out_of_memory_text.h"
 #include "report/outlook_text.h"
 #include "report/page.h"
 #include "report/places.h"
@@ -181,6 +182,9 @@ std::vector<Item> notes(const Profile& profile, ShownWarnings warnings) {
   for (const analysis::Skipped& skipped : profile.skipped) {
     notes.push_back({"skipped", fmt::format("batch {} ({}): {}", skipped.batch_size, protocol::name_of(skipped.kind),
                                             printable(skipped.message))});
+  }
+  if (profile.out_of_memory) {
+    std::ranges::move(out_of_memory_notes(*profile.out_of_memory), std::back_inserter(notes));
   }
   if (profile.script) {
     std::ranges::move(script_notes(*profile.script, profile.peak_bytes, profile.batch_size_known),

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "source/autocast_edits.h"
+#include "source/checkpoint_edits.h"
 #include "source/edit_places.h"
 #include "source/entry_point.h"
 #include "source/script_batch_size.h"
@@ -138,33 +139,54 @@ Edits autocast_edits(const SourceTree& tree, std::string_view device) {
 
 // ---- the model's memory format
 
-Edits channels_last_edits(const SourceTree& tree) {
-  const SourceTree::Content& content = tree.content();
+/// The only `return MODEL` of the model provider.
+struct ReturnedModel {
+  Node provider;
+  Node statement;
+  Node model;
+};
+
+base::Result<ReturnedModel> returned_model(const SourceTree& tree) {
   const Node provider = function_of(tree, ProviderKind::kModel);
   if (!provider.exists()) {
     return base::error("The model provider is not a function of this file.");
   }
-  if (!imports_torch(content)) {
-    return base::error("The file does not import torch by that name.");
-  }
   const std::vector<Node> returns =
       nodes_in(provider.field("body"), [](Node node) { return node.is("return_statement"); });
   const std::vector<Node> parts = returns.size() == 1 ? returns.front().children() : std::vector<Node>();
-  if (parts.size() != 2 || parts.back().has_error()) {
+  if (parts.size() != 2 || parts.back().has_error() || parts.back().is("expression_list")) {
     return base::error("The model provider does not return one model at one place.");
   }
-  if (content.text_of(provider).find("channels_last") != std::string_view::npos) {
+  return ReturnedModel{provider, returns.front(), parts.back()};
+}
+
+Edits named_checkpoint_edits(const SourceTree& tree, std::string_view argument) {
+  if (argument.empty()) {
+    return base::error("This change is for you to write.");
+  }
+  const auto returned = returned_model(tree);
+  return returned ? checkpoint_edits(tree.content(), returned->provider, returned->statement, returned->model, argument)
+                  : Edits(returned.error());
+}
+
+Edits channels_last_edits(const SourceTree& tree) {
+  const SourceTree::Content& content = tree.content();
+  const auto returned = returned_model(tree);
+  if (!returned) {
+    return returned.error();
+  }
+  if (!imports_torch(content)) {
+    return base::error("The file does not import torch by that name.");
+  }
+  if (content.text_of(returned->provider).find("channels_last") != std::string_view::npos) {
     return base::error("The code has channels_last already.");
   }
-  const Node model = parts.back();
+  const Node model = returned->model;
   const Span span = model.span();
   const std::string format = ".to(memory_format=torch.channels_last)";
   if (model.is("call") || model.is("identifier") || model.is("attribute") || model.is("subscript") ||
       model.is("parenthesized_expression")) {
     return std::vector<TextEdit>{{{span.end, span.end}, format}};
-  }
-  if (model.is("expression_list")) {
-    return base::error("The model provider does not return one model at one place.");
   }
   return std::vector<TextEdit>{{{span.begin, span.begin}, "("}, {{span.end, span.end}, ")" + format}};
 }
@@ -297,6 +319,9 @@ Edits edits_of(const SourceTree& tree, std::string_view change, std::string_view
   }
   if (name == "loader-workers" && is_script) {
     return script_loader_workers_edits(tree, argument.substr(0, argument.find(',')));
+  }
+  if (name == "checkpoint" && !is_script) {
+    return named_checkpoint_edits(tree, argument);
   }
   if (name == "batch-size") {
     return batch_size_edits(tree, argument);

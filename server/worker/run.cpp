@@ -353,7 +353,8 @@ void Run::finish(Outcome outcome) {
   std::string output = channel_ == nullptr ? "" : channel_->output->tail();
   take_stack_dump(output);  // nothing that the user's code wrote
   process_ = 0;
-  owner_.on_run_finished({std::move(outcome), std::move(output), std::move(environment_)});
+  std::optional<FailedStep> failed_step = inbox_.take_out_of_memory();
+  owner_.on_run_finished({std::move(outcome), std::move(output), std::move(environment_), std::move(failed_step)});
 }
 
 }  // namespace ridgeline::worker

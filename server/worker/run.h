@@ -41,6 +41,7 @@ struct Finished {
   std::string output;
   /// What the interpreter reported of itself, also before a failure. Without torch, only its Python is known.
   std::optional<protocol::WorkerEnvironment> environment;
+  std::optional<FailedStep> out_of_memory{};  ///< of a run that failed
 };
 
 /// What is known when the next batch sizes are to be chosen.

@@ -83,8 +83,13 @@ std::optional<Measured> RunInbox::take_measured() {
     return std::nullopt;
   }
   std::ranges::for_each(batches_, use_stand_ins);
-  return Measured{std::move(*result_), std::move(batches_), std::move(skipped_), std::move(communication_),
-                  std::move(listed_)};
+  return Measured{std::move(*result_),       std::move(batches_), std::move(skipped_),
+                  std::move(communication_), std::move(listed_),  take_out_of_memory()};
+}
+
+std::optional<FailedStep> RunInbox::take_out_of_memory() {
+  auto step = std::exchange(out_of_memory_, {});
+  return is_failed_step_incoming_ ? std::nullopt : std::move(step);
 }
 
 std::optional<Measured> RunInbox::first_measured() const {
@@ -125,6 +130,8 @@ std::optional<protocol::Failure> RunInbox::take_message(protocol::WorkerMessage 
     listener_.on_progress(*step);
   } else if (auto* announced = std::get_if<protocol::RecordingAnnounced>(&message)) {
     return announce(std::move(*announced));
+  } else if (const auto* failed = std::get_if<protocol::OutOfMemoryAnnounced>(&message)) {
+    return announce(*failed);
   } else if (auto* warmed = std::get_if<protocol::Warmed>(&message)) {
     return add_unrecorded(std::move(*warmed));
   } else if (const auto* round = std::get_if<protocol::Timed>(&message)) {
@@ -183,12 +190,29 @@ std::optional<protocol::Failure> RunInbox::take_finding(protocol::WorkerMessage 
   return std::nullopt;
 }
 
-std::optional<protocol::Failure> RunInbox::announce(protocol::RecordingAnnounced announced) {
-  received_ += announced.bytes;
-  if (announced.bytes == 0 || incoming_.has_value() || received_ > limit_) {
+std::optional<protocol::Failure> RunInbox::expect(std::uint64_t bytes) {
+  received_ += bytes;
+  if (bytes == 0 || incoming_left_ > 0 || received_ > limit_) {
     return inbox_failure(protocol::FailureKind::kRecordingTooLarge,
                          "One iteration runs so many operations that its recording exceeds the limit of " +
                              std::to_string(limit_ >> 20U) + " MiB.");
+  }
+  incoming_left_ = bytes;
+  return std::nullopt;
+}
+
+std::optional<protocol::Failure> RunInbox::announce(const protocol::OutOfMemoryAnnounced& announced) {
+  if (out_of_memory_.has_value()) {
+    return inbox_failure(protocol::FailureKind::kWorkerProtocol, "The worker sent two steps that ran out of memory.");
+  }
+  is_failed_step_incoming_ = announced.bytes > 0;
+  out_of_memory_ = FailedStep{announced, nullptr};
+  return announced.bytes > 0 ? expect(announced.bytes) : std::nullopt;
+}
+
+std::optional<protocol::Failure> RunInbox::announce(protocol::RecordingAnnounced announced) {
+  if (auto problem = expect(announced.bytes)) {
+    return problem;
   }
   if (batches_.size() >= kMaxBatches) {
     return too_many_batches();
@@ -197,7 +221,6 @@ std::optional<protocol::Failure> RunInbox::announce(protocol::RecordingAnnounced
     return inbox_failure(protocol::FailureKind::kWorkerProtocol, "The worker sent two recordings of a batch size.");
   }
   incoming_ = MeasuredBatch{announced.batch_size, announced.check, std::move(announced.warmup_ns), {}, 1, nullptr};
-  incoming_left_ = announced.bytes;
   return std::nullopt;
 }
 
@@ -214,16 +237,21 @@ std::optional<protocol::Failure> RunInbox::add_unrecorded(protocol::Warmed warme
 }
 
 std::optional<protocol::Failure> RunInbox::add_bytes(const std::string& bytes) {
-  if (!incoming_.has_value() || bytes.size() > incoming_left_) {
+  if (bytes.size() > incoming_left_) {
     return inbox_failure(protocol::FailureKind::kWorkerProtocol,
                          "The worker sent more of a recording than it announced.");
   }
   incoming_bytes_ += bytes;
   incoming_left_ -= bytes.size();
-  if (incoming_left_ == 0) {
-    incoming_->recording = std::make_shared<const std::string>(std::exchange(incoming_bytes_, {}));
-    batches_.push_back(std::move(*incoming_));
-    incoming_.reset();
+  if (incoming_left_ == 0 && !incoming_bytes_.empty()) {
+    auto recording = std::make_shared<const std::string>(std::exchange(incoming_bytes_, {}));
+    if (std::exchange(is_failed_step_incoming_, false)) {
+      out_of_memory_->recording = std::move(recording);
+    } else {
+      incoming_->recording = std::move(recording);
+      batches_.push_back(std::move(*incoming_));
+      incoming_.reset();
+    }
   }
   return std::nullopt;
 }

@@ -26,6 +26,12 @@ struct MeasuredBatch {
   std::shared_ptr<const std::string> recording;
 };
 
+/// A step that ran out of memory, recorded up to the error; or that was not run because it would.
+struct FailedStep {
+  protocol::OutOfMemoryAnnounced error;
+  std::shared_ptr<const std::string> recording;  ///< as it came, not yet parsed; null: it was not run
+};
+
 /// What a run has measured: the user's batch size is among the batches, and has a recording; every batch has times.
 struct Measured {
   protocol::RunResult result;
@@ -33,6 +39,7 @@ struct Measured {
   std::vector<protocol::Failure> skipped;                       ///< each with its batch size
   std::optional<protocol::CommunicationTrace> communication{};  ///< of a rank with process groups
   std::optional<protocol::StepListed> listed{};                 ///< of the step
+  std::optional<FailedStep> out_of_memory{};                    ///< of the batch size that the user has
 };
 
 /// What an experiment found, in the order in which it came.
@@ -87,6 +94,8 @@ class RunInbox {
   bool has_final_result() const { return (result_.has_value() && result_->is_final) || findings_.threads > 0; }
   /// What was measured of the user's batch size so far, as take_measured() has it; nothing when it is not recorded yet.
   std::optional<Measured> first_measured() const;
+  /// A step that ran out of memory, of a run that measured nothing. Leaves the inbox without it.
+  std::optional<FailedStep> take_out_of_memory();
   /// What an experiment has found until now. Leaves the inbox without it.
   ExperimentFindings take_findings() { return std::exchange(findings_, {}); }
   /// What was measured until now; nothing when the user's batch size is not recorded yet. A batch size without bare
@@ -102,6 +111,9 @@ class RunInbox {
   std::optional<protocol::Failure> take_message(protocol::WorkerMessage message);
   std::optional<protocol::Failure> take_finding(protocol::WorkerMessage message);
   std::optional<protocol::Failure> announce(protocol::RecordingAnnounced announced);
+  std::optional<protocol::Failure> announce(const protocol::OutOfMemoryAnnounced& announced);
+  /// Why so many bytes of a recording may not come now; nothing: they may.
+  std::optional<protocol::Failure> expect(std::uint64_t bytes);
   std::optional<protocol::Failure> add_unrecorded(protocol::Warmed warmed);
   std::optional<protocol::Failure> add_bytes(const std::string& bytes);
   std::optional<protocol::Failure> add_round(const protocol::Timed& round);
@@ -123,6 +135,8 @@ class RunInbox {
   ExperimentFindings findings_;
   std::size_t times_ = 0;
   std::optional<MeasuredBatch> incoming_;  ///< its recording's bytes are on their way
+  std::optional<FailedStep> out_of_memory_;
+  bool is_failed_step_incoming_ = false;  ///< the bytes of its recording are on their way
   std::string incoming_bytes_;
   std::uint64_t incoming_left_ = 0;
   std::uint64_t received_ = 0;

@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import median
 
 import accuracy
+import assistant
 import channel_padding
 import clocks
 import cluster
@@ -363,6 +364,11 @@ def bench_what_if_calibration(rounds: int) -> None:
     what_if_calibration.run(what_if_calibration.MODELS, what_if_calibration.RESULTS, rounds)
 
 
+def bench_assistant(rounds: int) -> None:
+    """Tools for assistants: so many seconds for each example's profile."""
+    assistant.run(table, rounds)
+
+
 BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "overhead": (bench_overhead, 15),
     "analysis": (bench_analysis, 5),
@@ -407,6 +413,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "ranks": (bench_ranks, 1),
     "what-if": (bench_what_if, 4),
     "what-if-calibration": (bench_what_if_calibration, 2),
+    "assistant": (bench_assistant, 1),
     "accuracy": (bench_accuracy, 2),
     "reserved": (bench_reserved, 1),
 }

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from conftest import BINARY, PYTHON, ridgeline
+from job_scripts import DDP, run_job, script_of
 from jsonschema import Draft202012Validator
 from mcp_client import LEGACY, MODERN, McpClient, served
 
@@ -103,6 +104,7 @@ def check_answers(client: McpClient) -> None:
         ("costliest", {}),
         ("costliest", {"of": "modules", "by": "memory"}),
         ("costliest", {"of": "operations"}),
+        ("costliest", {"of": "lines", "phase": "backward"}),
         ("explain_line", {"file": "net.py", "line": line_in(NET, "return self.second"), "entry": "entry.py"}),
         ("memory_at_peak", {}),
         ("predict", {"batch_size": 40}),
@@ -189,6 +191,40 @@ def test_a_call_that_is_never_attempted_again_holds_up_no_other(project: Path, c
         late = {"inputResponses": {"consent": {"action": "decline"}}, "requestState": waits["requestState"]}
         assert not client.request("tools/call", {**abandoned, **late})["isError"]
         assert len(client.questions) == 1
+
+
+def test_a_phase_is_a_part_of_the_step(client: McpClient) -> None:
+    client.text("profile", **SIZES)
+    whole = client.call("costliest", of="operations")["structuredContent"]["rows"]
+    parts: dict[str, float] = {}
+    for phase in ("forward", "backward", "recomputation", "optimizer", "data", "other"):
+        for row in client.call("costliest", of="operations", phase=phase)["structuredContent"]["rows"]:
+            parts[row["name"]] = parts.get(row["name"], 0) + row["ms"]
+    assert whole and all(parts[row["name"]] == pytest.approx(row["ms"]) for row in whole)
+    assert client.call("costliest", phase="lunch")["isError"]
+
+
+def test_budgets_are_checked_if_the_person_allows(project: Path, cache: dict[str, str]) -> None:
+    for limit, expected in (("1 GiB", 0), ("1 KiB", 1)):
+        (project / "pyproject.toml").write_text(f'[tool.ridgeline.budgets."entry.py"]\nmax-memory = "{limit}"\n')
+        with served(project, MODERN, lambda question: True, *OPTIONS, **cache) as client:
+            result = client.call("check")
+            assert result["structuredContent"] == {"exitCode": expected}, result
+            assert "ridgeline check" in client.questions[0]
+    with served(project, MODERN, lambda question: False, *OPTIONS, **cache) as client:
+        assert client.call("check")["isError"]
+
+
+def test_a_recorded_job_in_words(project: Path, cache: dict[str, str]) -> None:
+    made = run_job(script_of(project, DDP), 100, "--steps", "4", "--job", str(project / "job.ridgeline"))
+    assert made.returncode == 0, made.stderr
+    with served(project, MODERN, lambda question: True, *OPTIONS, **cache) as client:
+        result = client.call("job", file="job.ridgeline")
+        assert result["structuredContent"]["ranks"] == 2
+        text = result["content"][0]["text"]
+        assert "2 ranks (measured)" in text and "- rank 1" in text and "own work" in text
+        assert '"' in text and "{" not in text
+        assert client.call("job", file="net.py")["isError"]
 
 
 def test_the_person_allows_in_a_terminal(project: Path, cache: dict[str, str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import subprocess
@@ -343,3 +344,100 @@ def test_what_makes_a_batch_size_fit_and_what_it_costs() -> None:
     assert speeds == sorted(speeds, reverse=True), "all fit: the fastest first"
     for row in ranked:
         assert row["speedUp"]["low"] <= row["speedUp"]["value"] <= row["speedUp"]["high"]
+
+
+BLOCKS = """
+import torch
+from torch import nn
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.up, self.down = nn.Linear(96, width), nn.Linear(width, 96)
+
+    def forward(self, x):
+        return x + self.down(torch.relu(self.up(x)).square())
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.Sequential(*[Block(width) for width in {widths}])
+
+    def forward(self, x):
+        return self.blocks(x)
+
+
+def model_provider():
+    return Net()
+
+
+def input_provider(batch_size=64):
+    return (torch.randn(batch_size, 96),)
+
+
+def iteration_provider(model):
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+
+    def iteration(x):
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+
+    return iteration
+"""
+
+
+def peaks_of(entry: Path, size: int, sets: list[tuple[str, ...]]) -> dict[str, int]:
+    """The predicted peak of each set of modules that are checkpointed, by the change's name."""
+    peaks = {}
+    for modules in sets:
+        change = f"checkpoint:{','.join(modules)}"
+        asked = ("--change", f"batch-size:{size}", "--change", change, "--format", "json", *SHORT)
+        done = ridgeline("what-if", entry, *asked)
+        assert done.returncode == 0, done.stderr
+        both = [row for row in json.loads(done.stdout)["changes"] if row["change"] == [f"batch-size:{size}", change]]
+        peaks[change] = both[0]["predicted"]["peakBytes"]
+    return peaks
+
+
+@pytest.mark.long
+def test_just_as_many_modules_are_checkpointed_as_it_takes(tmp_path: Path) -> None:
+    """Against all sets of modules, listed one by one. What is planned is tried: it needs what was predicted."""
+    entry = tmp_path / "entry.py"
+    entry.write_text(BLOCKS.replace("{widths}", "(512, 2048, 512, 1024)"))
+    size = 4096
+    names = [f"blocks.{number}" for number in range(4)]
+    roomy = {"+".join(row["change"]): row for row in make_fit(entry, size)["changes"]}
+    least, most = roomy["checkpoint"]["peakBytes"], roomy[""]["peakBytes"]
+    limit = least + (most - least) // 3
+    rows = {"+".join(row["change"]): row for row in make_fit(entry, size, "--memory", str(limit))["changes"]}
+    (plan,) = [
+        row
+        for row in rows.values()
+        if any(":" in part and "checkpoint" in part for part in row["change"]) and "bf16-autocast" not in row["change"]
+    ]
+    assert plan["fits"] and plan["peakBytes"] <= limit and not rows[""]["fits"]
+    assert plan["stepMs"] <= rows["checkpoint"]["stepMs"]
+    tried = ridgeline(
+        "what-if",
+        entry,
+        *(part for change in (f"batch-size:{size}", *plan["change"]) for part in ("--change", change)),
+        "--try",
+        "--try-seconds",
+        "1",
+        "--format",
+        "json",
+        *SHORT,
+    )
+    assert tried.returncode == 0, tried.stderr
+    (row,) = [
+        row for row in json.loads(tried.stdout)["changes"] if row["change"] == [f"batch-size:{size}", *plan["change"]]
+    ]
+    assert row["tried"]["changedPeakBytes"] == pytest.approx(plan["peakBytes"], rel=0.01)
+    # Of whole modules, no set that fits runs less again.
+    if [part.partition(":")[0] for part in plan["change"]] == ["checkpoint"]:
+        planned = len(plan["change"][0].split(","))
+        fewer = [one for count in range(1, planned) for one in itertools.combinations(names, count)]
+        assert all(peak > limit for peak in peaks_of(entry, size, fewer).values())

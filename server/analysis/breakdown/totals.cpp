@@ -18,6 +18,9 @@ void add_to(Totals& totals, const std::string& name, const Node& node) {
   Total& total = totals[name];
   total.calls += node.calls;
   total.ms += node.ms;
+  for (std::size_t phase = 0; phase < kPhaseCount; ++phase) {
+    total.by_phase[phase] += node.by_phase[phase];
+  }
   total.peak_bytes += node.peak_bytes;
   const auto cost = [](const Node& which) { return std::tuple(which.ms, which.peak_bytes); };
   if (total.costliest == nullptr || cost(*total.costliest) < cost(node)) {

@@ -14,6 +14,7 @@ struct Total {
   std::string name;
   std::uint64_t calls = 0;
   double ms = 0;
+  ByPhase by_phase{};  ///< sums to ms
   std::uint64_t peak_bytes = 0;
   const Node* costliest = nullptr;  ///< the instance with most time; of several without any, with most memory
 };

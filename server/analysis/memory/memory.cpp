@@ -18,8 +18,9 @@ using recording::Stage;
 
 class Analyser {
  public:
-  Analyser(const Recording& recording, const Attribution& attribution, const CallTree& tree)
-      : recording_(recording), attribution_(attribution), tree_(tree), replay_(recording) {}
+  Analyser(const Recording& recording, const Attribution& attribution, const CallTree& tree,
+           std::optional<std::uint64_t> moment)
+      : recording_(recording), attribution_(attribution), tree_(tree), moment_(moment), replay_(recording) {}
 
   MemoryAnalysis run() {
     replay();
@@ -54,6 +55,11 @@ class Analyser {
         assign(role++);
       }
     });
+    if (moment_.has_value()) {
+      const auto times = recording_.memory_time();
+      const auto until = std::ranges::upper_bound(times, *moment_) - times.begin();
+      peak_ = {0, until == 0 ? kNone : static_cast<std::uint32_t>(until - 1), 0};
+    }
   }
 
   void assign(std::size_t role) {
@@ -170,7 +176,8 @@ class Analyser {
     }
     // What an earlier step left to this one, such as its output, is what it was there.
     const bool kept = phase == Phase::kForward || phase == Phase::kRecomputation;
-    return kept && outlives_forward(block) ? Category::kActivations : Category::kTemporaries;
+    const bool is_cut_off = moment_.has_value() && forward_end(recording_.memory_time()[block.event]) == kForever;
+    return kept && (is_cut_off || outlives_forward(block)) ? Category::kActivations : Category::kTemporaries;
   }
 
   MemoryCost classify(const Block& block) const {
@@ -227,6 +234,7 @@ class Analyser {
   const Recording& recording_;
   const Attribution& attribution_;
   const CallTree& tree_;
+  std::optional<std::uint64_t> moment_;
   Replay replay_;
   Peak peak_;
   std::uint64_t start_ = 0;
@@ -238,8 +246,9 @@ class Analyser {
 
 }  // namespace
 
-MemoryAnalysis analyse_memory(const Recording& recording, const Attribution& attribution, const CallTree& tree) {
-  return Analyser(recording, attribution, tree).run();
+MemoryAnalysis analyse_memory(const Recording& recording, const Attribution& attribution, const CallTree& tree,
+                              std::optional<std::uint64_t> moment) {
+  return Analyser(recording, attribution, tree, moment).run();
 }
 
 }  // namespace ridgeline::analysis

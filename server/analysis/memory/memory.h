@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "analysis/attribution/attribution.h"
@@ -32,8 +33,9 @@ struct MemoryAnalysis {
   std::vector<MemoryCost> gradients;    ///< last gradient of each parameter in the iteration
 };
 
-/// Analyses the iteration with the peak.
+/// Analyses the iteration with the peak. `moment`, a time of the recording: what is alive then, in place of the peak,
+/// of a recording of one iteration that ended by an error soon after; what forward made is then activations.
 MemoryAnalysis analyse_memory(const recording::Recording& recording, const Attribution& attribution,
-                              const CallTree& tree);
+                              const CallTree& tree, std::optional<std::uint64_t> moment = std::nullopt);
 
 }  // namespace ridgeline::analysis

@@ -188,12 +188,20 @@ Measured peak_at(const PeakModel& model, int batch_size) {
           model.high.empty() ? value : std::max(value, at(model.high, batch_size))};
 }
 
-std::array<double, kCategoryCount> peak_by_category(const PeakModel& model, int batch_size) {
+std::vector<PeakPart> peak_parts(const PeakModel& model, int batch_size) {
   const auto piece = static_cast<std::size_t>(&piece_at(model.value, batch_size) - model.value.data());
-  std::array<double, kCategoryCount> bytes{};
+  std::vector<PeakPart> parts;
   for (const PeakPart& part : model.parts[piece]) {
     const Curve curve{part.slope, part.intercept, part.square, part.cube};
-    bytes[static_cast<std::size_t>(part.category)] += curve.at(batch_size);
+    parts.push_back({part.category, part.location, 0, curve.at(batch_size)});
+  }
+  return parts;
+}
+
+std::array<double, kCategoryCount> peak_by_category(const PeakModel& model, int batch_size) {
+  std::array<double, kCategoryCount> bytes{};
+  for (const PeakPart& part : peak_parts(model, batch_size)) {
+    bytes[static_cast<std::size_t>(part.category)] += part.intercept;
   }
   return bytes;
 }

@@ -42,6 +42,9 @@ Measured peak_at(const PeakModel& model, int batch_size);
 /// The bytes of each category in the peak at a batch size. Needs `parts`. Pure.
 std::array<double, kCategoryCount> peak_by_category(const PeakModel& model, int batch_size);
 
+/// The parts of the peak at a batch size, each with its bytes as `intercept`. Needs `parts`. Pure.
+std::vector<PeakPart> peak_parts(const PeakModel& model, int batch_size);
+
 /// The largest batch size, from 1 to `most`, whose peak is at most `bytes`; nothing when none is. Pure.
 std::optional<int> largest_batch_within(const PeakModel& model, double bytes, int most);
 

@@ -30,6 +30,15 @@ struct BatchRun {
   bool check = false;  ///< not used for the models, to see how far off they are
 };
 
+/// A step that ran out of memory, recorded up to the error; or that was not run because it would.
+struct FailedStep {
+  int batch_size = 0;
+  std::optional<std::uint64_t> asked_bytes{};
+  std::optional<std::uint64_t> free_bytes{};
+  std::uint64_t reserved_bytes = 0;                 ///< 0: there is no caching allocator
+  std::optional<recording::Recording> recording{};  ///< absent: it was not run
+};
+
 /// A batch size that was only timed.
 struct TimedRun {
   int batch_size = 0;
@@ -67,6 +76,7 @@ struct RunInput {
   std::vector<BatchRun> runs;
   std::vector<TimedRun> timed{};  ///< other batch sizes
   std::vector<Skipped> skipped;
+  std::optional<FailedStep> out_of_memory{};  ///< of the batch size that the user has
   std::vector<UnusedGradient> unused_gradients;
   std::optional<protocol::ScriptRun> script{};  ///< of a script that ran as it is
   std::optional<protocol::StepEnergy> energy{};

@@ -424,6 +424,32 @@ struct Check {
 };
 
 /// A batch size that was tried and did not run.
+/// Blocks of one category that a line allocated.
+struct AliveLine {
+  Location location;  ///< without a file when it is not the user's
+  Category category = Category::kTemporaries;
+  std::uint64_t bytes = 0;
+};
+
+/// A step that ran out of memory: what was allocated when the error came. Or one that was not run because it would:
+/// what would be allocated at its peak, predicted.
+struct OutOfMemoryError {
+  int batch_size = 0;
+  bool was_run = true;
+  std::optional<std::uint64_t> asked_bytes{};  ///< that were not to be had; absent: the error does not say
+  Location location;                           ///< the line that asked; without a file when it is not the user's
+  std::string operation;                       ///< that asked: "linear"; empty: none
+  std::uint64_t allocated_bytes = 0;
+  ByCategory by_category{};                       ///< sums to allocated_bytes
+  std::vector<AliveLine> lines;                   ///< the largest first; they sum to allocated_bytes
+  std::optional<std::uint64_t> reserved_bytes{};  ///< by a device's caching allocator
+  std::optional<std::uint64_t> free_bytes{};      ///< of a device's memory
+  double predicted_bytes = 0;                     ///< that the step needs, by the memory model; 0: not known
+  /// Micro-batches of gradient accumulation with which it is predicted to fit, and their peak; 0: not known, or none.
+  int fitting_parts = 0;
+  double parts_bytes = 0;
+};
+
 struct Skipped {
   int batch_size = 0;
   protocol::FailureKind kind = protocol::FailureKind::kException;
@@ -506,6 +532,7 @@ struct Profile {
   std::vector<MemorySample> memory_samples;
   double aa_noise = 0;  ///< root mean square of the samples'
   std::vector<Check> checks;
+  std::optional<OutOfMemoryError> out_of_memory;  ///< of the user's own batch size, where that does not fit
   std::vector<Skipped> skipped;
   std::vector<CodePackage> code;  ///< whose lines are among `lines`, beside the user's
   std::vector<LineCost> lines;    ///< most self time first

@@ -13,11 +13,13 @@
 #include "analysis/allocator/caching_allocator_conf.h"
 #include "analysis/attribution/compiled_lines.h"
 #include "analysis/build_profile.h"
+#include "analysis/out_of_memory.h"
 #include "analysis/prediction/answers.h"
 #include "app/profiling/code_names.h"
 #include "app/profiling/known_device.h"
 #include "app/profiling/listed_work.h"
 #include "protocol/recording.h"
+#include "report/out_of_memory_text.h"
 #include "report/units.h"
 #include "step/changes/step_schedule.h"
 #include "store/repository_mark.h"
@@ -71,6 +73,39 @@ void add_machine(analysis::RunInput& input, const worker::RunOutput& output, con
   }
 }
 
+/// The error of a recording that is damaged.
+base::Result<analysis::FailedStep> failed_step(worker::FailedStep step) {
+  const protocol::OutOfMemoryAnnounced& error = step.error;
+  analysis::FailedStep failed{error.batch_size, error.asked_bytes, error.free_bytes, error.reserved_bytes};
+  if (step.recording != nullptr) {
+    auto recording = recording::Recording::parse(std::move(step.recording));
+    if (recording) {
+      recording = analysis::place_compiled_code(*recording);
+    }
+    if (!recording) {
+      return recording.error();
+    }
+    failed.recording = std::move(*recording);
+  }
+  return failed;
+}
+
+/// Adds to the failure of a run what was allocated when its step ran out of memory.
+void add_out_of_memory(protocol::Failure& failure, worker::Finished& finished, const PlannedRun& plan) {
+  if (!finished.out_of_memory.has_value() || finished.out_of_memory->recording == nullptr ||
+      failure.kind != protocol::FailureKind::kOutOfMemory) {
+    return;
+  }
+  const analysis::SourceScope scope{plan.spec.project_root, finished.environment
+                                                                ? finished.environment->environment_roots
+                                                                : std::vector<std::string>()};
+  if (auto step = failed_step(std::move(*finished.out_of_memory))) {
+    for (const report::Item& note : report::out_of_memory_notes(analysis::describe_out_of_memory(*step, scope))) {
+      failure.message += "\n" + note.value;
+    }
+  }
+}
+
 /// What was recorded, timed and skipped. Takes it out of `output`. The error of a recording that is damaged.
 base::Result<void> add_batches(analysis::RunInput& input, worker::RunOutput& output) {
   input.batch_size = output.result.batch_size;
@@ -91,6 +126,13 @@ base::Result<void> add_batches(analysis::RunInput& input, worker::RunOutput& out
   }
   for (const protocol::Failure& skipped : output.skipped) {
     input.skipped.push_back({skipped.batch_size.value_or(0), skipped.kind, skipped.message});
+  }
+  if (output.out_of_memory.has_value()) {
+    auto step = failed_step(std::move(*output.out_of_memory));
+    if (!step) {
+      return step.error();
+    }
+    input.out_of_memory = std::move(*step);
   }
   return {};
 }
@@ -192,6 +234,7 @@ void add_processor(PlannedRun& plan, const std::string& cache) {
 
 base::Result<ProfileRun, RunFailure> analyse_run(worker::Finished finished, const PlannedRun& plan) {
   if (auto* failed = std::get_if<protocol::Failure>(&finished.outcome)) {
+    add_out_of_memory(*failed, finished, plan);
     return RunFailure{std::move(*failed), std::move(finished.output)};
   }
   auto& output = std::get<worker::RunOutput>(finished.outcome);

@@ -96,9 +96,9 @@ constexpr std::array kChanges = {
     ChangeKind{"channels-last", "", "channels_last memory format",
                "Call `.to(memory_format=torch.channels_last)` on the model", "channels-last"},
     ChangeKind{"compile", "", "torch.compile", "Set `model.forward = torch.compile(model.forward)`", "compile", false},
-    ChangeKind{"checkpoint", "[MODULE]", "activation checkpointing",
+    ChangeKind{"checkpoint", "[MODULE,…]", "activation checkpointing",
                "Call the module by `torch.utils.checkpoint.checkpoint(module, x, use_reentrant=False)`", "checkpoint"},
-    ChangeKind{"selective-checkpoint", "[MODULE]", "activation checkpointing that keeps matrix products",
+    ChangeKind{"selective-checkpoint", "[MODULE,…]", "activation checkpointing that keeps matrix products",
                "Call the module by `checkpoint(module, x, use_reentrant=False, context_fn=...)` with "
                "torch.utils.checkpoint.create_selective_checkpoint_contexts and a policy that saves matrix products",
                ""},

@@ -241,6 +241,28 @@ TEST(ChangeEdits, GiveTheModelItsMemoryFormat) {
               HasSubstr("return (Net() if small else Big()).to(memory_format=torch.channels_last)\n"));
 }
 
+TEST(ChangeEdits, CheckpointTheModulesThatAreNamed) {
+  const std::string head =
+      "import torch\nfrom functools import partial\nfrom torch.utils.checkpoint import checkpoint\n\n\n"
+      "def model_provider():\n";
+  const std::string loop =
+      "        block = model.get_submodule(path)\n"
+      "        block.forward = partial(checkpoint, block.forward, use_reentrant=False)\n    return model\n";
+  EXPECT_EQ(
+      changed(entry(""), {"checkpoint:h.0..11,head"}),
+      head + "    model = Net()\n    for path in [*(f\"h.{i}\" for i in range(0, 12)), \"head\"]:\n" + loop + "\n\n");
+  const std::string named =
+      "import torch\n\n\ndef model_provider():\n    model = Net().to(\"cpu\")\n    return model\n";
+  EXPECT_EQ(changed(named, {"checkpoint:h.2"}),
+            head + "    model = Net().to(\"cpu\")\n    for path in [\"h.2\"]:\n" + loop);
+  for (const char* change : {"checkpoint:", "checkpoint:h.\"", "checkpoint:h..3", "checkpoint:h.0..",
+                             "checkpoint:h.0..x", "checkpoint:a,,b", "checkpoint:h.0..9999999"}) {
+    EXPECT_THAT(changed(entry(""), {change}), HasSubstr("refused: ")) << change;
+  }
+  EXPECT_THAT(changed("import torch\ndef model_provider():\n    block = Net()\n    return block\n", {"checkpoint:h.2"}),
+              HasSubstr("refused: The model provider uses the name `block`"));
+}
+
 TEST(ChangeEdits, AreMadeTogether) {
   const std::string both = changed(
       entry("def iteration_provider(model):\n    optimizer = torch.optim.SGD(model.parameters())\n\n"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -216,12 +217,14 @@ class Compile(Change):
 
 
 class Checkpoint(Change):
-    """Activation checkpointing of a module, or of all modules of the class that repeats and holds most parameters."""
+    """Activation checkpointing of the modules that are named, or of all modules of the class that repeats and holds
+    most parameters."""
 
     def on_models(self, parts: Parts) -> None:
-        modules = [parts.module(self.argument)] if self.argument else _repeated(parts.models)
+        modules = [parts.module(n) for n in names_in(self.argument)] if self.argument else _repeated(parts.models)
         if not modules:
             raise NotApplicable("no kind of module is repeated; name one, as checkpoint:MODULE")
+        parts.checkpointed += modules
         options = self.options()
         for module in modules:
             module.forward = _checkpointed(module.forward, options)
@@ -264,16 +267,38 @@ def _checkpointed(forward: Function, options: dict[str, Any]) -> Function:
     return run
 
 
+_MOST_IN_RANGE = 4096
+_RANGE = re.compile(r"(.*?)(\d{1,6})\.\.(\d{1,6})")
+
+
+def names_in(argument: str) -> list[str]:
+    """The modules of `h.0,h.4..6`: h.0, h.4, h.5 and h.6. Raises NotApplicable."""
+    names = []
+    for name in argument.split(","):
+        numbered = _RANGE.fullmatch(name)
+        if numbered is None:
+            names.append(name)
+            continue
+        prefix, first, last = numbered[1], int(numbered[2]), int(numbered[3])
+        if not first <= last < first + _MOST_IN_RANGE:
+            raise NotApplicable(f"{name} is no range of modules: write it as layers.0..11")
+        names += [f"{prefix}{number}" for number in range(first, last + 1)]
+    return names
+
+
 def _repeated(models: list[Any]) -> list[Any]:
     """The instances of the class with submodules that occurs at least twice, none inside another, and holds most
-    parameters."""
+    parameters. Containers of torch, which stand for no layer, are none."""
+    import torch
+
+    container = torch.nn.Sequential.__module__
     best: list[Any] = []
     held = 0
     kinds: dict[type, list[Any]] = {}
     for model in models:
         for path, module in model.named_modules():
             has_children = next(module.children(), None) is not None
-            if path and has_children and not type(module).__module__.startswith("torch.nn"):
+            if path and has_children and type(module).__module__ != container:
                 kinds.setdefault(type(module), []).append(module)
     for modules in kinds.values():
         inside = {id(m) for module in modules for m in module.modules() if m is not module}

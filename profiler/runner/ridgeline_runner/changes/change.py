@@ -31,6 +31,7 @@ class Parts:
     function: Function = lambda *_: None
     around: list[Callable[[], contextlib.AbstractContextManager[Any]]] = field(default_factory=list)  # of the process
     taken_out: list[Any] = field(default_factory=list)  # modules that the step does without
+    checkpointed: list[Any] = field(default_factory=list)  # modules whose forward runs again in backward
 
     @property
     def samples(self) -> int:

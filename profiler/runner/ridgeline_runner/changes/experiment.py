@@ -73,6 +73,8 @@ def _captured(
     return {
         "operations": log.message(),
         **log.memory(alive),
+        "aliveBefore": [max(0, at) for at, _ in alive[1:]],
+        "checkpointed": [names[id(module)] for module in parts.checkpointed],
         "hostNs": host,
         "pageFaultNs": page_faults.of(request, len(log.sequence), alive, seconds) if device.is_host else [],
         "batchSize": parts.samples,

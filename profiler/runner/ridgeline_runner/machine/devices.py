@@ -80,6 +80,10 @@ class Device:
             return float(torch.cuda.max_memory_reserved(self.index) / self.available_bytes())
         return 1.0
 
+    def reserved_bytes(self) -> int:
+        """What the caching allocator holds; 0 on the host, which has none."""
+        return 0 if self.is_host else int(torch.cuda.memory_reserved(self.index))
+
     def available_bytes(self) -> int:
         """What the step can have of a CUDA device's memory: all but what the context and others hold."""
         memory = torch.cuda.get_device_properties(self.index).total_memory

@@ -216,6 +216,22 @@ class Recorder:
             self.end()
         return times
 
+    def record_error(self, step: Any, inputs: tuple[Any, ...]) -> Exception | None:
+        """Records an iteration that is expected to raise; what it raised. None: it came to its end."""
+        self.set_inputs(tensors_in(inputs))
+        self.begin()
+        raised = None
+        try:
+            self.begin_iteration()
+            try:
+                step(*inputs)
+            except Exception as error:  # noqa: BLE001 - the user's
+                raised = error
+            self.end_iteration()
+        finally:
+            self.end()
+        return raised
+
     def begin(self) -> None:
         """Begins a recording; a recording that is going on is forgotten."""
         if not self._device.is_host:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from ridgeline_runner.common.channel import ChannelClosed
 from ridgeline_runner.common.deadline import Deadline
-from ridgeline_runner.common.failure import Failure, kind_of, summary
+from ridgeline_runner.common.failure import Failure, kind_of, release, summary
+from ridgeline_runner.common.out_of_memory import numbers
 from ridgeline_runner.machine.page_faults import page_faults
 from ridgeline_runner.step import batch_sizes
 from ridgeline_runner.step.batch_sizes import Budget
@@ -60,9 +63,9 @@ class Recordings:
                 if size == 1 or kind_of(error) != "out-of-memory":
                     raise
                 reason = reason or summary(error)
+                was_run = not isinstance(error, Failure)
                 reporter.skip(error, size, self._step.device)
                 self._recorder.forget_attempt()
-                size = self._smaller(size)
             else:
                 if size != wanted:
                     reporter.warnings.append(
@@ -70,6 +73,9 @@ class Recordings:
                         f"These figures are of batch size {size}."
                     )
                 return sampled
+            if size == wanted:
+                self._send_out_of_memory(size, was_run=was_run)
+            size = self._smaller(size)
 
     def record_others(
         self,
@@ -166,6 +172,42 @@ class Recordings:
         reporter.channel.send_bytes(recording)
         reporter.batch_size = None
         return sampled
+
+    def _send_out_of_memory(self, size: int, *, was_run: bool) -> None:
+        """Runs a batch size that ran out of memory once more, recorded, so that the daemon can say what was allocated
+        when the error came. Where it now has memory enough, or something else fails, nothing is sent."""
+        recorder, step, reporter = self._recorder, self._step, self._reporter
+        message: dict[str, Any] = {"type": "outOfMemory", "batchSize": size, "bytes": 0, "reservedBytes": 0}
+        if not was_run:
+            reporter.channel.send(message)
+            return
+        try:
+            found = self._out_of_memory(size)
+            if found is not None:
+                recording = recorder.finish()
+                reporter.channel.send({**message, "bytes": len(recording), **found})
+                reporter.channel.send_bytes(recording)
+        except ChannelClosed:
+            raise
+        except Exception as problem:  # noqa: BLE001 - of the inputs, or no memory for the recording
+            release(problem)
+        gc.collect()
+        step.device.forget_cached()
+        recorder.forget_attempt()
+
+    def _out_of_memory(self, size: int) -> dict[str, int] | None:
+        """Records the step up to the error; the numbers of that, which holds no memory any more. None: another one."""
+        recorder, step = self._recorder, self._step
+        recorder.stage(Stage.INPUT)
+        inputs = step.inputs(size)
+        recorder.stage(Stage.ITERATION)
+        error = recorder.record_error(step.function, inputs)
+        if error is None:
+            return None
+        is_it = kind_of(error) == "out-of-memory"
+        found = {**numbers(error), "reservedBytes": step.device.reserved_bytes()}
+        release(error)
+        return found if is_it else None
 
     def _that_fit(self, chosen: Sampled, iterations: int) -> int:
         """How many of these iterations of the user's batch size the run has time to record."""

@@ -1,0 +1,158 @@
+#include "app/fit_batch.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/profiling/batch_changes.h"
+#include "app/profiling/checkpoint_plan.h"
+
+namespace ridgeline::app {
+
+namespace {
+
+using analysis::ChangeAnswer;
+using protocol::Captured;
+using protocol::ChangeRequest;
+
+constexpr int kMostPlans = 6;  ///< that are listed for one answer
+constexpr std::array kWays = {"checkpoint", "selective-checkpoint"};
+
+/// What was asked, and what is known of it so far.
+struct Fitting {
+  FitQuestion question;
+  std::vector<ChangeRequest> requests;
+  std::vector<Captured> captured;
+  analysis::WhatIf answer;
+  double above = 0;  ///< of the fitted peak, over that of the operations
+};
+
+ChangeRequest joined(ChangeRequest request, const ChangeRequest& more) {
+  request.insert(request.end(), more.begin(), more.end());
+  return request;
+}
+
+const ChangeAnswer* row_of(const Fitting& fitting, const ChangeRequest& request) {
+  const auto& rows = fitting.answer.changes;
+  const auto found = std::ranges::find(rows, request, &ChangeAnswer::change);
+  const bool is_known = found != rows.end() && found->predicted.has_value() && found->predicted->peak_bytes.has_value();
+  return is_known ? &*found : nullptr;
+}
+
+const Captured* captured_of(const Fitting& fitting, const ChangeRequest& request) {
+  const auto index = std::ranges::find(fitting.requests, request) - fitting.requests.begin();
+  const auto found = std::ranges::find(fitting.captured, static_cast<int>(index) + 1, &Captured::change);
+  return found == fitting.captured.end() ? nullptr : &*found;
+}
+
+/// Above 0: bytes that are lacking; below 0: that are left.
+double lacking_bytes(const Fitting& fitting, const ChangeAnswer& row) {
+  return static_cast<double>(*row.predicted->peak_bytes) + fitting.above -
+         static_cast<double>(fitting.question.limit_bytes);
+}
+
+/// The modules that `request` can have checkpointed; empty where that would not help, or is not needed.
+std::vector<CheckpointedModule> modules_of(const Fitting& fitting, const ChangeRequest& request,
+                                           const KnownTimes& known) {
+  const ChangeAnswer* const without = row_of(fitting, request);
+  const Captured* const unchanged = captured_of(fitting, request);
+  if (without == nullptr || unchanged == nullptr || lacking_bytes(fitting, *without) <= 0) {
+    return {};
+  }
+  std::vector<CheckpointedStep> steps;
+  bool may_fit = false;
+  for (const char* way : kWays) {
+    const ChangeRequest all = joined(request, {way});
+    const ChangeAnswer* const row = row_of(fitting, all);
+    const Captured* const captured = captured_of(fitting, all);
+    if (row != nullptr && captured != nullptr) {
+      steps.push_back({way, captured, row->predicted->step_ms - without->predicted->step_ms});
+      may_fit = may_fit || lacking_bytes(fitting, *row) <= 0;
+    }
+  }
+  const auto time_of = [&](const std::string& key) {
+    const auto found = known.find(key);
+    return found == known.end() ? 0 : likely_ns(found->second);
+  };
+  return may_fit ? checkpointed_modules(*unchanged, steps, time_of) : std::vector<CheckpointedModule>();
+}
+
+/// Adds the best plan for `request` to the answer. What a plan saves by its parts is where the search begins: how much
+/// it has to save follows from what the listed steps of plans lack.
+base::Task<base::Result<void, RunFailure>> add_plan(ExperimentRunner& runner, PredictedStep step,
+                                                    std::shared_ptr<Fitting> fitting, ChangeRequest request) {
+  const std::vector<CheckpointedModule> modules = modules_of(*fitting, request, step.times->timed.known);
+  if (modules.empty()) {
+    co_return base::Result<void, RunFailure>();
+  }
+  double wanted = lacking_bytes(*fitting, *row_of(*fitting, request));
+  double too_little = 0;
+  std::vector<ChangeRequest> asked;
+  std::optional<ChangeAnswer> best;
+  while (asked.size() < kMostPlans) {
+    const auto plan = cheapest_plan(modules, wanted);
+    if (!plan.has_value()) {
+      break;
+    }
+    ChangeRequest planned = joined(request, request_of(modules, *plan));
+    if (std::ranges::find(asked, planned) != asked.end()) {
+      break;
+    }
+    asked.push_back(planned);
+    auto predicting = predict_changes(runner, step, {{planned}}, {});
+    auto predicted = co_await std::move(predicting);
+    if (!predicted) {
+      co_return predicted.error();
+    }
+    const ChangeAnswer& row = predicted->answer.changes.front();
+    if (!row.predicted.has_value() || !row.predicted->peak_bytes.has_value()) {
+      break;
+    }
+    const double lacking = lacking_bytes(*fitting, row);
+    if (lacking > 0) {
+      too_little = std::max(too_little, wanted);
+      wanted += lacking;
+    } else {
+      if (!best.has_value() || row.predicted->speed_up.value > best->predicted->speed_up.value) {
+        best = row;
+      }
+      wanted = std::max(plan->saved_bytes + lacking, std::nextafter(too_little, wanted));
+    }
+  }
+  if (best.has_value()) {
+    fitting->answer.changes.push_back(std::move(*best));
+  }
+  co_return base::Result<void, RunFailure>();
+}
+
+}  // namespace
+
+base::Task<base::Result<analysis::WhatIf, RunFailure>> predict_fitting(ExperimentRunner& runner, PredictedStep step,
+                                                                       FitQuestion question) {
+  const ChangeRequest alone = batch_size_change(question.batch_size);
+  auto fitting = std::make_shared<Fitting>(Fitting{question, fitting_requests(question.batch_size), {}, {}});
+  auto predicting = predict_changes(runner, step, {fitting->requests}, {});
+  auto predicted = co_await std::move(predicting);
+  if (!predicted) {
+    co_return predicted.error();
+  }
+  fitting->captured = std::move(predicted->captured);
+  fitting->answer = std::move(predicted->answer);
+  if (const ChangeAnswer* const row = row_of(*fitting, alone); row != nullptr) {
+    const auto captured = static_cast<double>(*row->predicted->peak_bytes);
+    fitting->above = question.fitted_peak_bytes.value_or(captured) - captured;
+  }
+  for (const ChangeRequest& request : {alone, joined(alone, {"bf16-autocast"})}) {
+    auto adding = add_plan(runner, step, fitting, request);
+    if (const auto added = co_await std::move(adding); !added) {
+      co_return added.error();
+    }
+  }
+  co_return std::move(fitting->answer);
+}
+
+}  // namespace ridgeline::app

@@ -1,0 +1,125 @@
+"""A step that runs out of memory: what was allocated when the error came, by line and category, and what would fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import PYTHON, profile, ridgeline
+
+WIDTH, BATCH = 1 << 14, 1 << 11
+HIDDEN, INPUTS = 4 * WIDTH * BATCH, 4 * 64 * BATCH
+WEIGHTS = 4 * (2 * 64 * WIDTH + WIDTH + 64)
+ENTRY = f"""import resource
+import torch
+from torch import nn
+
+ROOM = ROOM_BYTES
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up = nn.Linear(64, {WIDTH})
+        self.down = nn.Linear({WIDTH}, 64)
+
+    def forward(self, x):
+        hidden = self.up(x)
+        hidden = torch.tanh(hidden)
+        return self.down(hidden)
+
+
+def model_provider():
+    return Net()
+
+
+def input_provider(batch_size={BATCH}):
+    with open("/proc/self/status") as status:
+        used = next(int(line.split()[1]) << 10 for line in status if line.startswith("VmData:"))
+    if ROOM > 0:
+        resource.setrlimit(resource.RLIMIT_DATA, (used + ROOM, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+    return (torch.ones(batch_size, 64),)
+
+
+def iteration_provider(model):
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+
+    def iteration(x):
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+
+    return iteration
+"""
+
+
+def line_of(text: str) -> int:
+    return ENTRY.splitlines().index(text) + 1
+
+
+def alive(found: dict[str, Any]) -> dict[tuple[int, str], int]:
+    return {
+        (one["location"]["line"] if one["location"] else 0, one["category"]): one["bytes"] for one in found["lines"]
+    }
+
+
+def written(folder: Path, room: int, text: str = ENTRY) -> Path:
+    """An entry point whose step gets so many bytes besides what the process has before it."""
+    file = folder / "entry.py"
+    file.write_text(text.replace("ROOM_BYTES", str(room)))
+    return file
+
+
+def test_in_forward_the_line_that_asked_and_what_was_allocated(tmp_path: Path) -> None:
+    """There is room for one hidden layer, and not for the second."""
+    found = profile(written(tmp_path, 3 * HIDDEN // 2), "--seconds", "0.3")["outOfMemory"]
+    assert found["wasRun"] and found["batchSize"] == BATCH and found["askedBytes"] == HIDDEN
+    assert found["location"]["line"] == line_of("        hidden = torch.tanh(hidden)")
+    assert found["operation"] == "tanh"
+    assert found["allocatedBytes"] == sum(found["byCategory"].values()) == sum(one["bytes"] for one in found["lines"])
+    assert found["byCategory"]["activations"] == HIDDEN and found["byCategory"]["inputs"] == INPUTS
+    assert found["byCategory"]["weights"] == WEIGHTS
+    assert alive(found)[line_of("        hidden = self.up(x)"), "activations"] == HIDDEN
+    assert found["lines"][0]["bytes"] == HIDDEN, "the largest first"
+    assert found["predictedBytes"] > 3 * HIDDEN
+    assert BATCH % found["fittingParts"] == 0 and found["partsBytes"] > 0
+
+
+def test_in_backward_it_is_the_line_of_forward(tmp_path: Path) -> None:
+    """What tanh returned is kept for backward, which makes two more of that size."""
+    found = profile(written(tmp_path, 5 * HIDDEN // 2), "--seconds", "0.3")["outOfMemory"]
+    assert found["askedBytes"] == HIDDEN
+    assert found["location"]["line"] == line_of("        hidden = torch.tanh(hidden)")
+    assert alive(found)[line_of("        hidden = torch.tanh(hidden)"), "activations"] == HIDDEN
+    assert found["byCategory"]["temporaries"] == pytest.approx(HIDDEN, rel=0.02)
+
+
+def test_the_report_says_it_in_words(tmp_path: Path) -> None:
+    entry = written(tmp_path, 3 * HIDDEN // 2)
+    done = ridgeline("profile", entry, "--python", PYTHON, "--seconds", "0.3")
+    assert done.returncode == 0, done.stderr
+    text = " ".join(done.stdout.split())
+    asked, made = line_of("        hidden = torch.tanh(hidden)"), line_of("        hidden = self.up(x)")
+    assert f"Batch {BATCH} ran out of memory: entry.py:{asked} (tanh) asked for 128 MiB when 137 MiB were" in text
+    assert f"Most of it: 128 MiB activations, entry.py:{made}" in text
+    assert "Gradient accumulation over" in text and f"`ridgeline predict --make-fit {BATCH}`" in text
+
+
+def test_a_step_that_never_fits_fails_with_the_same(tmp_path: Path) -> None:
+    """The weights leave no room for their gradients."""
+    wide = ENTRY.replace(f"{WIDTH}", str(1 << 19)).replace(f"batch_size={BATCH}", "batch_size=2")
+    done = ridgeline("profile", written(tmp_path, 100 << 20, wide), "--python", PYTHON, "--seconds", "0.3")
+    assert done.returncode != 0
+    text = " ".join(done.stderr.split())
+    assert "Batch 2 ran out of memory" in text and "weights 258 MiB" in text
+
+
+def test_a_batch_that_is_not_run_is_predicted(tmp_path: Path) -> None:
+    """A large batch is not run before small ones have shown that it fits."""
+    large = ENTRY.replace(f"batch_size={BATCH}", f"batch_size={8 * BATCH}")
+    entry = written(tmp_path, 0, large)
+    found = profile(entry, "--memory-limit", "2GiB", "--seconds", "0.3")["outOfMemory"]
+    assert not found["wasRun"] and "askedBytes" not in found and found["location"] is None
+    assert found["byCategory"]["activations"] == pytest.approx(8 * HIDDEN, rel=0.01)
+    assert found["allocatedBytes"] == sum(found["byCategory"].values()) == sum(one["bytes"] for one in found["lines"])
