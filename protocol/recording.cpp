@@ -55,6 +55,7 @@ base::Result<std::vector<DirectoryEntry>> read_directory(const std::string& byte
 constexpr bool is_optional(std::uint32_t column) {
   return column == static_cast<std::uint32_t>(Column::op_part) ||
          column == static_cast<std::uint32_t>(Column::activity_part) ||
+         column == static_cast<std::uint32_t>(Column::activity_captured) ||
          column == static_cast<std::uint32_t>(Column::compiled_code);
 }
 
@@ -221,8 +222,10 @@ base::Result<void> Recording::check_device() const {
   if (!same_size(activities, activity_kind_, activity_device_, activity_stream_, activity_call_, activity_start_,
                  activity_end_, activity_bytes_) ||
       (!activity_part_.empty() && !same_size(activities, activity_part_)) ||
-      !all_below(activity_kind_, kActivityCount) || !all_below(activity_name_, strings) ||
-      !all_below_or_none(activity_call_, calls) || !std::ranges::is_sorted(activity_start_)) {
+      (!activity_captured_.empty() && !same_size(activities, activity_captured_)) ||
+      !all_below_or_none(activity_captured_, calls) || !all_below(activity_kind_, kActivityCount) ||
+      !all_below(activity_name_, strings) || !all_below_or_none(activity_call_, calls) ||
+      !std::ranges::is_sorted(activity_start_)) {
     return base::error("the device activities of the recording are damaged");
   }
   for (std::size_t i = 0; i < activities; ++i) {

@@ -137,6 +137,9 @@ static_assert(sizeof(DirectoryEntry) == 24);
   COLUMN(compiled_code, 150, std::uint8_t)                                                                      \
   /* 1: a further part of an activity, which is divided between lines. Empty: none is. */                          \
   COLUMN(activity_part, 148, std::uint8_t)                                                                      \
+  /* Of an activity that a CUDA graph replayed: the call that was captured for it, before the iterations. kNone: */  \
+  /* not known, or no graph. Empty: of none. */                                                                   \
+  COLUMN(activity_captured, 149, std::uint32_t)                                                                  \
   /* Cost of recording, in nanoseconds: see Cost. */                                                            \
   COLUMN(cost, 120, double)                                                                                     \
   /* What could not be kept: see Loss. */                                                                       \

@@ -1,5 +1,7 @@
 #include "device_calls.h"
 
+#include <optional>
+
 #include "profiler/agent/cupti/collector.h"
 #include "recorder.h"
 
@@ -67,9 +69,21 @@ void call_ends(ThreadBuffer& buffer, const cupti::CallbackData& data, std::uint6
   }
 }
 
+/// A node is made inside of the call that is captured.
+void note_graph_node(std::uint32_t function, const void* data) {
+  const ThreadBuffer* buffer = existing_thread_buffer();
+  const bool is_kept = buffer != nullptr && state().capturing && buffer->open_call != recording::kNone;
+  cupti::Collector::instance().note_graph_node(
+      function, data, is_kept ? std::optional(cupti::CapturedCall{buffer->index, buffer->open_call}) : std::nullopt);
+}
+
 }  // namespace
 
 void on_device_call(void* /*user*/, std::uint32_t domain, std::uint32_t function, const void* data) {
+  if (domain == cupti::kResourceDomain) {
+    note_graph_node(function, data);
+    return;
+  }
   const std::uint64_t entered = ticks();
   const cupti::Collector& collector = cupti::Collector::instance();
   const std::uint32_t watched = collector.watched().find(domain, function);
@@ -101,8 +115,8 @@ std::uint64_t count_launches() {
   const std::vector<cupti::WatchedFunction>& functions = cupti::Collector::instance().watched().all();
   std::uint64_t count = 0;
   for (const ThreadBuffer* buffer : all_thread_buffers()) {
-    for (const CallRecord& call : buffer->calls) {
-      count += functions[call.function].kind == recording::Call::kLaunch ? 1U : 0U;
+    for (std::size_t call = buffer->kept_calls; call < buffer->calls.size(); ++call) {
+      count += functions[buffer->calls[call].function].kind == recording::Call::kLaunch ? 1U : 0U;
     }
   }
   return count;

@@ -161,6 +161,14 @@ PyObject* py_set_inputs(PyObject*, PyObject* list) {
 }
 
 PyObject* py_begin(PyObject*, PyObject*) { return text(begin_recording()); }
+PyObject* py_begin_capture(PyObject*, PyObject*) {
+  begin_capture();
+  return none();
+}
+PyObject* py_end_capture(PyObject*, PyObject*) {
+  end_capture();
+  return none();
+}
 PyObject* py_iteration_begin(PyObject*, PyObject*) {
   iteration_begin();
   return none();
@@ -244,6 +252,7 @@ PyObject* py_attach_device(PyObject*, PyObject* list) {
 }
 PyObject* py_detach_device(PyObject*, PyObject*) {
   cupti::Collector::instance().detach();
+  forget_captures();
   return none();
 }
 PyObject* py_attach_regions(PyObject*, PyObject* argument) {
@@ -413,6 +422,8 @@ PyMethodDef kMethods[] = {
     {"detach_regions", py_detach_regions, METH_NOARGS, "Stop that."},
     {"device_counts", py_device_counts, METH_NOARGS, "(launches, activities) of the recording."},
     {"begin", py_begin, METH_NOARGS, "Begin a recording; returns why devices cannot be recorded, or ''."},
+    {"begin_capture", py_begin_capture, METH_NOARGS, "A CUDA graph is captured: its operations stay for recordings."},
+    {"end_capture", py_end_capture, METH_NOARGS, "It was captured."},
     {"iteration_begin", py_iteration_begin, METH_NOARGS, "Begin one iteration of the recording."},
     {"iteration_end", py_iteration_end, METH_NOARGS, "End it."},
     {"end", py_end, METH_NOARGS, "End the recording."},

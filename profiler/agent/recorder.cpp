@@ -139,13 +139,14 @@ void resolve_samples(ThreadBuffer& buffer) {
   buffer.sampled_frames.truncate(0);
 }
 
-std::string begin_recording() {
-  record_only_in_this_process();
-  compact_memory();
+namespace {
+
+/// Forgets the last recording, but for what was captured.
+void clear_buffers() {
   for (ThreadBuffer* buffer : all_thread_buffers()) {
-    buffer->ops.truncate(0);
-    buffer->calls.truncate(0);
-    buffer->inner_calls.truncate(0);
+    buffer->ops.truncate(buffer->kept_ops);
+    buffer->calls.truncate(buffer->kept_calls);
+    buffer->inner_calls.truncate(buffer->kept_inner_calls);
     buffer->cut_stacks.truncate(0);
     buffer->unknown_frames.truncate(0);
     buffer->open_call = recording::kNone;
@@ -156,6 +157,46 @@ std::string begin_recording() {
     buffer->open.clear();
     buffer->after_backward = false;
   }
+}
+
+}  // namespace
+
+void begin_capture() {
+  if (state().recording_ops || !cupti::Collector::instance().is_attached()) {
+    return;
+  }
+  record_only_in_this_process();
+  clear_buffers();
+  state().capturing = true;
+  cupti::Collector::instance().begin_capture();
+  start_ops();
+}
+
+void end_capture() {
+  if (!state().capturing) {
+    return;
+  }
+  stop_ops();
+  cupti::Collector::instance().end_capture();
+  state().capturing = false;
+  for (ThreadBuffer* buffer : all_thread_buffers()) {
+    complete_stacks_of_calls(*buffer);
+    buffer->kept_ops = buffer->ops.size();
+    buffer->kept_calls = buffer->calls.size();
+    buffer->kept_inner_calls = buffer->inner_calls.size();
+  }
+}
+
+void forget_captures() {
+  for (ThreadBuffer* buffer : all_thread_buffers()) {
+    buffer->kept_ops = buffer->kept_calls = buffer->kept_inner_calls = 0;
+  }
+}
+
+std::string begin_recording() {
+  record_only_in_this_process();
+  compact_memory();
+  clear_buffers();
   iteration_spans().clear();
   ThreadBuffer& main = thread_buffer();
   main.ops.make_usable(kReadyBytes / sizeof(OpRecord));

@@ -119,6 +119,10 @@ struct ThreadBuffer {
   AppendLog<RawFrame> sampled_frames;
   std::vector<OpenOp> open;  ///< capacity reserved; innermost last
   std::uint32_t open_call = recording::kNone;
+  /// Of `ops`, `calls` and `inner_calls`: those of captured graphs, which come first and stay for all recordings.
+  std::size_t kept_ops = 0;
+  std::size_t kept_calls = 0;
+  std::size_t kept_inner_calls = 0;
   std::uint32_t backward_node = 0;
   bool after_backward = false;
   /// Written by the thread, read by the signal handler that interrupts it.
@@ -182,6 +186,7 @@ struct State {
   const void* module_call = nullptr;  ///< code object of Module._call_impl
   bool tracking_memory = false;
   bool recording_ops = false;
+  bool capturing = false;              ///< of a CUDA graph, outside of a recording
   bool recording_regions = false;      ///< of a device: device_regions.h
   std::int16_t memory_device = kHost;  ///< whose allocator events a recording has
   recording::Stage stage = recording::Stage::kLoad;
@@ -203,6 +208,12 @@ std::string begin_recording();
 void iteration_begin();
 void iteration_end();
 void end_recording();
+/// Around the capture of a CUDA graph: its operations and calls stay for all recordings to come, in which the graph
+/// may be replayed. Nothing during a recording, which has them itself.
+void begin_capture();
+void end_capture();
+/// Forgets all captures: nobody watches devices any more.
+void forget_captures();
 const std::vector<Span>& iterations();
 TickScale::Moment recording_start();
 

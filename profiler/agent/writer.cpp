@@ -33,6 +33,7 @@ class Writer {
   void add_thread(const ThreadBuffer& buffer);
   void add_calls(const ThreadBuffer& buffer, std::uint16_t thread);
   void add_region(const DeviceRegion& region, const ThreadBuffer& buffer, std::uint16_t thread);
+  std::uint32_t captured_call(std::uint64_t graph_node) const;
   void add_activities(const cupti::Records& records);
   void add_region_activities();
   void add_pauses(const ThreadBuffer& main, const cupti::Records& records);
@@ -58,6 +59,8 @@ class Writer {
   std::unordered_map<const void*, std::uint32_t> instances_;
   std::vector<std::vector<std::uint32_t>> nodes_;  ///< by thread, local node → written node + 1
   std::vector<std::uint32_t> first_op_;            ///< by thread
+  std::vector<std::uint32_t> first_call_;          ///< likewise
+  std::vector<std::size_t> kept_calls_;            ///< likewise: ThreadBuffer::kept_calls
   std::unordered_map<std::uint32_t, std::uint32_t> call_of_correlation_;
   std::vector<RegionActivity> region_activities_;
 };
@@ -159,6 +162,8 @@ void Writer::add_thread(const ThreadBuffer& buffer) {
 void Writer::add_calls(const ThreadBuffer& buffer, std::uint16_t thread) {
   const std::vector<cupti::WatchedFunction>& functions = cupti::Collector::instance().watched().all();
   const auto first = static_cast<std::uint32_t>(columns_.call_name.size());
+  first_call_[buffer.index] = first;
+  kept_calls_[buffer.index] = buffer.kept_calls;
   for (const CallRecord& call : buffer.calls) {
     call_of_correlation_.emplace(call.correlation, static_cast<std::uint32_t>(columns_.call_name.size()));
     columns_.call_thread.push_back(thread);
@@ -222,12 +227,21 @@ std::string readable(const std::string& name) {
   return text;
 }
 
+/// The written number of the call that was captured for a graph's node.
+std::uint32_t Writer::captured_call(std::uint64_t graph_node) const {
+  const auto found = graph_node == 0 ? std::nullopt : cupti::Collector::instance().captured_call(graph_node);
+  const bool is_kept =
+      found.has_value() && found->thread < kept_calls_.size() && found->call < kept_calls_[found->thread];
+  return is_kept ? first_call_[found->thread] + found->call : rec::kNone;
+}
+
 void Writer::add_activities(const cupti::Records& records) {
   constexpr const char* kNames[rec::kActivityCount] = {"kernel", "Memcpy HtoD", "Memcpy DtoH", "Memcpy DtoD", "Memset"};
   std::vector<std::uint32_t> names;
   for (const std::string& name : records.names.names()) {
     names.push_back(string(name.empty() ? kNames[0] : readable(name)));
   }
+  std::vector<std::uint32_t> captured;
   for (const cupti::DeviceActivity& activity : records.activities) {
     const auto kind = static_cast<std::uint8_t>(activity.kind);
     const auto call = call_of_correlation_.find(activity.correlation);
@@ -240,6 +254,10 @@ void Writer::add_activities(const cupti::Records& records) {
     columns_.activity_start.push_back(activity.start);
     columns_.activity_end.push_back(activity.end);
     columns_.activity_bytes.push_back(activity.bytes);
+    captured.push_back(captured_call(activity.graph_node));
+  }
+  if (std::any_of(captured.begin(), captured.end(), [](std::uint32_t one) { return one != rec::kNone; })) {
+    columns_.activity_captured = std::move(captured);
   }
   columns_.loss[static_cast<std::size_t>(rec::Loss::kActivities)] += records.lost;
 }
@@ -361,6 +379,8 @@ std::string Writer::write(const std::vector<InstanceText>& instances) {
   std::vector<ThreadBuffer*> threads = all_thread_buffers();
   nodes_.resize(threads.size());
   first_op_.resize(threads.size(), 0);
+  first_call_.resize(threads.size(), 0);
+  kept_calls_.resize(threads.size(), 0);
   add_thread(main);
   for (const ThreadBuffer* buffer : threads) {
     if (buffer != &main) {

@@ -38,7 +38,7 @@ std::optional<std::size_t> last_operation(const Recording& recording) {
   return last;
 }
 
-std::uint64_t moment_of(const Recording& recording, std::optional<std::size_t> operation) {
+std::uint64_t error_moment(const Recording& recording, std::optional<std::size_t> operation) {
   std::uint64_t moment = operation.has_value() ? recording.op_start()[*operation] : recording.iteration_start().front();
   for (std::size_t event = 0; event < recording.memory_time().size(); ++event) {
     const std::uint64_t time = recording.memory_time()[event];
@@ -110,7 +110,7 @@ OutOfMemoryError describe_out_of_memory(const FailedStep& step, const SourceScop
     found.location = place_of(attribution.owner[*operation]);
     found.operation = operation_name(recording.string(attribution.operation[*operation]));
   }
-  const MemoryAnalysis memory = analyse_memory(recording, attribution, tree, moment_of(recording, operation));
+  const MemoryAnalysis memory = analyse_memory(recording, attribution, tree, error_moment(recording, operation));
   found.allocated_bytes = memory.peak_bytes;
   std::map<std::pair<LineId, Category>, std::uint64_t> lines;
   std::map<LineId, TreeNode> owners;

@@ -31,7 +31,7 @@ struct Fitting {
   double above = 0;  ///< of the fitted peak, over that of the operations
 };
 
-ChangeRequest joined(ChangeRequest request, const ChangeRequest& more) {
+ChangeRequest combined(ChangeRequest request, const ChangeRequest& more) {
   request.insert(request.end(), more.begin(), more.end());
   return request;
 }
@@ -66,7 +66,7 @@ std::vector<CheckpointedModule> modules_of(const Fitting& fitting, const ChangeR
   std::vector<CheckpointedStep> steps;
   bool may_fit = false;
   for (const char* way : kWays) {
-    const ChangeRequest all = joined(request, {way});
+    const ChangeRequest all = combined(request, {way});
     const ChangeAnswer* const row = row_of(fitting, all);
     const Captured* const captured = captured_of(fitting, all);
     if (row != nullptr && captured != nullptr) {
@@ -98,7 +98,7 @@ base::Task<base::Result<void, RunFailure>> add_plan(ExperimentRunner& runner, Pr
     if (!plan.has_value()) {
       break;
     }
-    ChangeRequest planned = joined(request, request_of(modules, *plan));
+    ChangeRequest planned = combined(request, request_of(modules, *plan));
     if (std::ranges::find(asked, planned) != asked.end()) {
       break;
     }
@@ -146,7 +146,7 @@ base::Task<base::Result<analysis::WhatIf, RunFailure>> predict_fitting(Experimen
     const auto captured = static_cast<double>(*row->predicted->peak_bytes);
     fitting->above = question.fitted_peak_bytes.value_or(captured) - captured;
   }
-  for (const ChangeRequest& request : {alone, joined(alone, {"bf16-autocast"})}) {
+  for (const ChangeRequest& request : {alone, combined(alone, {"bf16-autocast"})}) {
     auto adding = add_plan(runner, step, fitting, request);
     if (const auto added = co_await std::move(adding); !added) {
       co_return added.error();

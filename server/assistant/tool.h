@@ -49,8 +49,8 @@ class ToolContext {
   virtual bool may_edit() const = 0;
   /// Waits a little, for what the server does in the background.
   virtual base::Task<void> pause() = 0;
-  /// Runs this program with the arguments, and with the interpreter that the person named, in the project's folder. Exit
-  /// code and what it wrote.
+  /// Runs this program with the arguments, and with the interpreter that the person named, in the project's folder.
+  /// Exit code and what it wrote.
   virtual base::Task<std::pair<int, std::string>> run_program(std::vector<std::string> arguments) = 0;
 };
 

@@ -173,7 +173,7 @@ class Importer {
                  "or "
                  "CUDA was not traced (nsys profile --trace cuda,nvtx)."
                : "The trace has no operations: nothing ran while the profiler was active, or it was not recorded "
-                 "(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])."));
+                 "(ProfilerActivity.CPU among its activities)."));
     }
     std::ranges::stable_sort(threads_, [&](std::uint32_t a, std::uint32_t b) {
       return std::pair(a == stepping, ops[a]) > std::pair(b == stepping, ops[b]);
@@ -385,7 +385,8 @@ class Importer {
 
   analysis::Environment environment() const {
     analysis::Environment environment;
-    environment.device = device_ == kNoNumber ? "cpu" : "cuda";
+    // torch calls devices of ROCm "cuda".
+    environment.device = device_ == kNoNumber ? "cpu" : trace_.platform == TracePlatform::kXpu ? "xpu" : "cuda";
     environment.device_name = device_name_;
     return environment;
   }

@@ -94,7 +94,8 @@ std::vector<std::string> of_torch_profiler(const TraceContents& contents) {
     warnings.push_back(lost_kernels(contents.launches));
   } else if (contents.has_device && !contents.has_kernels) {
     warnings.emplace_back(
-        "The trace has no kernels (ProfilerActivity.CUDA), so nothing but memory is known about the device.");
+        "The trace has no kernels (the device was not among the activities of the profiler), so nothing but memory is "
+        "known about the device.");
   }
   warnings.emplace_back(memory_warning(contents.memory));
   return warnings;

@@ -61,8 +61,8 @@ class Steps {
     std::ranges::stable_sort(sorted, {}, &Work::ns);
     if (sorted.empty() || sorted.back()->ns <= 0) {
       throw ImportError(
-          "The trace has no kernels of a GPU in its steps: record it on a GPU, with "
-          "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA].");
+          "The trace has no kernels of a GPU in its steps: record it on a GPU, which the profiler's activities have to "
+          "name: ProfilerActivity.CUDA, also with ROCm, or ProfilerActivity.XPU.");
     }
     const Work& work = *sorted[(sorted.size() - 1) / 2];
     return {.steps = static_cast<int>(works_.size()),

@@ -85,8 +85,12 @@ struct TraceDamage {
 
 enum class TraceSource : std::uint8_t { kTorchProfiler, kNsightSystems };
 
+/// Whose runtime launched what ran on devices.
+enum class TracePlatform : std::uint8_t { kCuda, kRocm, kXpu };
+
 struct Trace {
   TraceSource source = TraceSource::kTorchProfiler;
+  TracePlatform platform = TracePlatform::kCuda;
   std::uint32_t main_thread = kNoNumber;  ///< where it is known without steps
   std::vector<TraceEvent> events;         ///< in the file's order
   std::vector<std::string> strings;       ///< 0 is empty

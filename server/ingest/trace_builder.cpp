@@ -326,7 +326,7 @@ Trace TraceBuilder::take() {
   return std::move(trace_);
 }
 
-std::optional<EventKind> TraceBuilder::kind() const {
+std::optional<EventKind> TraceBuilder::kind() {
   const std::string& name = trace_.strings[event_.name];
   if (seen_.phase == 'i' || seen_.phase == 'I') {
     // Without addresses (torch 1.8) it is unknown what is freed.
@@ -348,6 +348,12 @@ std::optional<EventKind> TraceBuilder::kind() const {
       {"runtime", EventKind::kCall},           {"hip_runtime", EventKind::kCall},  {"xpu_runtime", EventKind::kCall},
       {"kernel", EventKind::kKernel},          {"gpu_memcpy", EventKind::kCopy},   {"memcpy", EventKind::kCopy},
       {"gpu_memset", EventKind::kSet},         {"memset", EventKind::kSet}};
+  // ROCm's calls have either category, and their own names.
+  if (category == "xpu_runtime") {
+    trace_.platform = TracePlatform::kXpu;
+  } else if (category == "hip_runtime" || (category == "cuda_runtime" && name.starts_with("hip"))) {
+    trace_.platform = TracePlatform::kRocm;
+  }
   const auto found = kKinds.find(category);
   return found == kKinds.end() ? std::nullopt : std::optional(found->second);
 }

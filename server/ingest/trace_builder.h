@@ -65,7 +65,7 @@ class TraceBuilder {
     bool on_device = false;  ///< a memory event's device is none of the CPU's
   };
 
-  std::optional<EventKind> kind() const;
+  std::optional<EventKind> kind();
   void add_event(EventKind kind, std::uint32_t thread);
   void add_mark();
   void finish_device_fields();

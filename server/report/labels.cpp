@@ -133,8 +133,8 @@ std::string device_idle(const Advice& advice, const Profile& profile) {
     case analysis::IdleCause::kHost:
       why = "because the host launches too slowly";
       what_helps = advice.larger_batch_helps
-                       ? "A larger batch, fewer and larger operations, torch.compile or CUDA graphs help."
-                       : "Fewer and larger operations, torch.compile or CUDA graphs help.";
+                       ? "A larger batch, fewer and larger operations, torch.compile or graphs of kernels help."
+                       : "Fewer and larger operations, torch.compile or graphs of kernels help.";
       break;
     case analysis::IdleCause::kData:
       why = "while data is loaded";

@@ -53,7 +53,7 @@ void row_of(Page& page, const FittingChange& row, int name_width) {
 }
 
 /// Why changes do not apply, and which: each reason once.
-std::vector<std::pair<std::string, std::vector<std::string>>> left_out(const MakeFit& made) {
+std::vector<std::pair<std::string, std::vector<std::string>>> left_out_by_reason(const MakeFit& made) {
   std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
   for (const FittingChange& row : made.changes) {
     if (row.reason.empty()) {
@@ -112,7 +112,7 @@ std::string text_make_fit(const MakeFit& made, const TextOptions& options) {
       row_of(page, row, name_width);
     }
   }
-  for (const auto& [reason, names] : left_out(made)) {
+  for (const auto& [reason, names] : left_out_by_reason(made)) {
     page.prose(
         "",
         fmt::format("{} {} left out: {}", fmt::join(names, ", "), names.size() == 1 ? "is" : "are", printable(reason)),

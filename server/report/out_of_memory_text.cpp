@@ -17,7 +17,7 @@ namespace {
 
 using analysis::OutOfMemoryError;
 
-constexpr std::size_t kMostLines = 5;
+constexpr std::size_t kMostAliveLines = 5;
 
 std::string size_of(std::uint64_t count) { return bytes(static_cast<double>(count)); }
 
@@ -25,7 +25,7 @@ std::string line_of(const analysis::Location& location) {
   return location.file.empty() ? "no line of yours" : printable(fmt::format("{}:{}", location.file, location.line));
 }
 
-std::string part_text(std::uint64_t count, std::uint64_t whole) {
+std::string bytes_and_share(std::uint64_t count, std::uint64_t whole) {
   return fmt::format("{} ({})", size_of(count), share(static_cast<double>(count) / static_cast<double>(whole)));
 }
 
@@ -41,7 +41,7 @@ std::string categories_of(const OutOfMemoryError& found) {
   std::string text;
   for (const auto& [count, category] : sorted) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", analysis::kCategoryLabels[category],
-                        part_text(count, found.allocated_bytes));
+                        bytes_and_share(count, found.allocated_bytes));
   }
   return text;
 }
@@ -70,9 +70,9 @@ std::string error_text(const OutOfMemoryError& found) {
   return text;
 }
 
-std::string lines_text(const OutOfMemoryError& found) {
+std::string alive_lines_text(const OutOfMemoryError& found) {
   std::string text;
-  const std::size_t shown = std::min(kMostLines, found.lines.size());
+  const std::size_t shown = std::min(kMostAliveLines, found.lines.size());
   for (std::size_t i = 0; i < shown; ++i) {
     const analysis::AliveLine& line = found.lines[i];
     text += fmt::format("{}{} {}, {}", text.empty() ? "Most of it: " : "; ", size_of(line.bytes),
@@ -101,7 +101,7 @@ std::string fitting_text(const OutOfMemoryError& found) {
 
 std::vector<Item> out_of_memory_notes(const OutOfMemoryError& found) {
   std::vector<Item> notes = {
-      {"memory", error_text(found)}, {"allocated", lines_text(found)}, {"would fit", fitting_text(found)}};
+      {"memory", error_text(found)}, {"allocated", alive_lines_text(found)}, {"would fit", fitting_text(found)}};
   std::erase_if(notes, [](const Item& note) { return note.value.empty(); });
   return notes;
 }

@@ -17,7 +17,10 @@ template <typename Io>
 void fields(Io& io, analysis::Environment& environment) {
   io("python", environment.python, "Version of the interpreter.");
   io("torch", environment.torch, "Version of PyTorch.");
-  io("device", environment.device, "Kind of device that the model ran on: \"cpu\" or \"cuda\".", kNotEmpty);
+  io("device", environment.device,
+     "Kind of device that the model ran on, as torch calls it: \"cpu\", \"cuda\" (also with ROCm), or \"xpu\" of a "
+     "trace.",
+     kNotEmpty);
   io("deviceName", environment.device_name, "Name of the device as its maker gives it; empty when unknown.");
   io("threads", environment.threads, "Threads that PyTorch uses inside operations; 0 when unknown.",
      Whole{0, 1U << 20U});

@@ -25,6 +25,7 @@ import cluster
 import collectives
 import compiled
 import estimators
+import fits
 import flops
 import hardware
 import injected
@@ -364,6 +365,12 @@ def bench_what_if_calibration(rounds: int) -> None:
     what_if_calibration.run(what_if_calibration.MODELS, what_if_calibration.RESULTS, rounds)
 
 
+def bench_fits(rounds: int) -> None:
+    """Peaks do not change: one round."""
+    del rounds
+    fits.run(table)
+
+
 def bench_assistant(rounds: int) -> None:
     """Tools for assistants: so many seconds for each example's profile."""
     assistant.run(table, rounds)
@@ -414,6 +421,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "what-if": (bench_what_if, 4),
     "what-if-calibration": (bench_what_if_calibration, 2),
     "assistant": (bench_assistant, 1),
+    "fits": (bench_fits, 1),
     "accuracy": (bench_accuracy, 2),
     "reserved": (bench_reserved, 1),
 }

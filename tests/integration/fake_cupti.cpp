@@ -78,6 +78,11 @@ std::size_t g_used = 0;
 std::size_t g_dropped = 0;
 std::deque<std::vector<std::uint8_t>> g_held;  // records that come late
 
+// The nodes of one graph that was captured, and of the instance that was made of it: ids and kernels.
+std::uint64_t g_last_node = 0;
+std::vector<std::pair<std::uint64_t, std::string>> g_captured;
+std::vector<std::pair<std::uint64_t, std::string>> g_instance;
+
 long option(const char* name) {
   const auto found = g_options.find(name);
   return found == g_options.end() ? 0 : found->second;
@@ -149,7 +154,7 @@ void put(std::vector<std::uint8_t>& record, std::size_t offset, T value) {
 
 /// A record of something that takes `ns` on the device, requested now.
 void run(std::uint32_t kind, std::uint32_t correlation, std::uint64_t ns, const char* name, std::uint64_t bytes,
-         std::uint8_t copy_kind) {
+         std::uint8_t copy_kind, std::uint64_t graph_node = 0) {
   const std::uint64_t start = std::max(now(), g_free_at);
   g_free_at = start + ns;
   if (g_kinds.count(kind) == 0) {
@@ -166,8 +171,12 @@ void run(std::uint32_t kind, std::uint32_t correlation, std::uint64_t ns, const 
   put(record, is_kernel ? 92 : kind == kMemcpyPeer ? 60 : 44, correlation);
   if (is_kernel) {
     put(record, 104, g_names.insert(name).first->c_str());
+    put(record, 144, graph_node);
   } else {
     put(record, 8, bytes);
+  }
+  if (kind == kMemcpy || kind == kMemset) {
+    put(record, 64, graph_node);
   }
   if (kind == kMemcpy || kind == kMemcpyPeer) {
     put(record, 4, copy_kind);
@@ -186,6 +195,22 @@ void report(const Function& function, std::uint32_t site, std::uint32_t correlat
   }
   const CallbackData call{site, function.name, nullptr, nullptr, nullptr, nullptr, 1, &data, correlation};
   g_callback(nullptr, function.domain, function.number, &call);
+}
+
+/// A node of a graph was made, or cloned from `original`, by a callback of the resource domain.
+void report_node(std::uint32_t callback, std::uint64_t node, std::uint64_t original) {
+  if (g_callback == nullptr || g_callbacks.count({3, callback}) == 0) {
+    return;
+  }
+  const auto handle = [](std::uint64_t number) { return reinterpret_cast<void*>(number); };
+  struct {
+    void *graph, *original_graph, *node, *original_node;
+  } const graph{nullptr, nullptr, handle(node), handle(original)};
+  struct {
+    void *context, *handle;
+    const void* descriptor;
+  } const resource{nullptr, nullptr, &graph};
+  g_callback(nullptr, 3, callback, &resource);
 }
 
 template <typename Body>
@@ -314,6 +339,10 @@ CUPTI Result cuptiActivityRegisterTimestampCallback(Timestamp timestamp) {
   g_free_at = 0;  // it was read from the other clock
   return result;
 }
+CUPTI Result cuptiGetGraphNodeId(void* node, std::uint64_t* id) {
+  *id = reinterpret_cast<std::uintptr_t>(node);  // these nodes have no other address
+  return count("GetGraphNodeId");
+}
 CUPTI Result cuptiFinalize() {
   g_timestamp = nullptr;
   return count("Finalize");
@@ -357,6 +386,29 @@ CUPTI void fake_graph(int kernels, std::uint64_t ns) {
   call(kCudaGraphLaunch, [&](std::uint32_t correlation) {
     for (int i = 0; i < kernels; ++i) {
       run(kConcurrentKernel, correlation, ns, ("node" + std::to_string(i)).c_str(), 0, 0);
+    }
+  });
+}
+/// A kernel is captured: a node of the graph is made, and nothing runs.
+CUPTI void fake_capture(const char* name) {
+  call(kCudaLaunchKernel, [&](std::uint32_t) {
+    g_captured.emplace_back(++g_last_node, name);
+    report_node(13, g_last_node, 0);
+  });
+}
+/// An instance of the graph is made, whose nodes are clones; what was captured before is forgotten.
+CUPTI void fake_instantiate() {
+  g_instance.clear();
+  for (const auto& [node, name] : g_captured) {
+    g_instance.emplace_back(++g_last_node, name);
+    report_node(20, g_last_node, node);
+  }
+  g_captured.clear();
+}
+CUPTI void fake_replay(std::uint64_t ns) {
+  call(kCudaGraphLaunch, [&](std::uint32_t correlation) {
+    for (const auto& [node, name] : g_instance) {
+      run(kConcurrentKernel, correlation, ns, name.c_str(), 0, 0, node);
     }
   });
 }

@@ -62,6 +62,15 @@ class Fake:
     def graph(self, kernels: int) -> None:
         self._library.fake_graph(kernels, ctypes.c_uint64(5 * US))
 
+    def capture(self, name: str) -> None:
+        self._library.fake_capture(name.encode())
+
+    def instantiate(self) -> None:
+        self._library.fake_instantiate()
+
+    def replay(self) -> None:
+        self._library.fake_replay(ctypes.c_uint64(5 * US))
+
     def copy(self, kind: int, size: int) -> None:
         self._library.fake_copy(kind, ctypes.c_uint64(size), ctypes.c_uint64(5 * US))
 
@@ -218,6 +227,63 @@ def test_kernels_of_a_graph_have_one_launch(record: Any, fake: Fake) -> None:
     assert recording.activity_stream == (7, 7, 7)
 
 
+class Captured(torch.autograd.Function):
+    """Launches a kernel each way, which is captured."""
+
+    @staticmethod
+    def forward(context: Any, x: torch.Tensor, fake: Fake) -> torch.Tensor:
+        context.fake = fake
+        fake.capture("forward_kernel")
+        return x * 2
+
+    @staticmethod
+    def backward(context: Any, gradient: torch.Tensor) -> Any:
+        context.fake.capture("backward_kernel")
+        return gradient * 2, None
+
+
+def test_what_a_graph_replays_is_of_the_calls_that_were_captured(module: Any, record: Any, fake: Fake) -> None:
+    assert module.attach_device([fake.path]) == ""
+    x = torch.ones(4, requires_grad=True)
+
+    def capture() -> None:
+        module.begin_capture()
+        y = Captured.apply(x, fake)  # captured
+        y.sum().backward()
+        fake.driver_launch("not captured")
+        module.end_capture()
+        fake.instantiate()
+
+    fake.capture("before anyone watched")
+    capture()
+    for recording in (record(fake.replay), record(fake.replay, 2)):  # it stays for all recordings
+        replays = len(recording.iteration_start)
+        names = [recording.string(name) for name in recording.activity_name]
+        assert names == ["before anyone watched", "forward_kernel", "backward_kernel"] * replays
+        assert {recording.string(recording.call_name[call]) for call in recording.activity_call} == {"cudaGraphLaunch"}
+        first, forward, backward = recording.activity_captured[:3]
+        assert first == NONE and recording.activity_captured == (first, forward, backward) * replays
+        assert recording.call_start[forward] < recording.iteration_start[0]
+        assert recording.op(recording.call_op[forward]) == "Captured"
+        stack = recording.call_node[forward]
+        lines = []
+        while stack:
+            lines.append(recording.line(stack))
+            stack = recording.node_parent[stack]
+        assert (FILE, line_with("captured")) in lines
+        # The node of autograd has the number of the operation of forward: so it is on that line.
+        node = recording.call_op[backward]
+        numbers = set()
+        while node != NONE:
+            numbers.add(recording.op_sequence[node])
+            node = recording.op_parent[node]
+        assert recording.op_sequence[recording.call_op[forward]] in numbers
+
+
+def test_a_recording_without_graphs_has_no_captured_calls(record: Any, fake: Fake) -> None:
+    assert record(lambda: fake.launch("kernel")).activity_captured == ()
+
+
 def test_copies_sets_and_waiting(record: Any, fake: Fake) -> None:
     def step() -> None:
         fake.copy(1, 4096)
@@ -343,7 +409,7 @@ def test_cupti_refuses(module: Any, fake: Fake, result: int, reason: str) -> Non
         fake.set(what, value)
         assert reason in module.begin()
         module.end()
-        assert fake.left == 1  # the subscription
+        assert fake.left == 3  # the subscription, and the callbacks of graphs
         fake.set(what, 0)
     fake.set("refused kind", 17)  # overhead: nice to have
     assert module.begin() == ""
@@ -360,7 +426,7 @@ def test_times_by_cuptis_own_clock(record: Any, fake: Fake) -> None:
 
 def test_nothing_is_left_after_a_detach(module: Any, record: Any, fake: Fake) -> None:
     record(lambda: fake.launch("kernel"))
-    assert fake.left == 1  # the subscription
+    assert fake.left == 3  # the subscription, and the callbacks of graphs
     module.detach_device()
     assert fake.left == 0
     assert (fake.count("Unsubscribe"), fake.count("Finalize")) == (1, 1)

@@ -115,6 +115,7 @@ def test_a_step_that_never_fits_fails_with_the_same(tmp_path: Path) -> None:
     assert "Batch 2 ran out of memory" in text and "weights 258 MiB" in text
 
 
+@pytest.mark.long
 def test_a_batch_that_is_not_run_is_predicted(tmp_path: Path) -> None:
     """A large batch is not run before small ones have shown that it fits."""
     large = ENTRY.replace(f"batch_size={BATCH}", f"batch_size={8 * BATCH}")

@@ -38,6 +38,7 @@ OPTIONAL |= {"ownPrograms"}  # only where one was measured to be faster
 OPTIONAL |= {"waitsMs", "pausesMs", "launchesWithoutKernel"}  # not where a trace lost kernels
 OPTIONAL |= {"samples", "largest", "leftOut", "whole"}  # of scripts whose steps differ
 OPTIONAL |= {"squareBytes", "cubeBytes"}  # only of what grows faster than the batch
+OPTIONAL |= {"outOfMemory", "askedBytes", "freeBytes"}  # only where the user's own batch size does not fit
 
 Report = dict[str, Any]
 

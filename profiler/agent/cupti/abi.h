@@ -60,12 +60,13 @@ struct ActivityLayout {
   std::size_t correlation;
   std::size_t bytes;
   std::size_t name;
+  std::size_t graph_node;   ///< the id of the node that a graph replayed; 0: it was none. The offset 0: not used
   std::size_t least_bytes;  ///< of the record: what must be readable
 };
-inline constexpr ActivityLayout kKernelLayout = {16, 24, 40, 48, 92, 0, 104, 112};
-inline constexpr ActivityLayout kMemcpyLayout = {16, 24, 32, 40, 44, 8, 0, 48};
-inline constexpr ActivityLayout kMemcpyPeerLayout = {16, 24, 32, 40, 60, 8, 0, 64};
-inline constexpr ActivityLayout kMemsetLayout = {16, 24, 32, 40, 44, 8, 0, 48};
+inline constexpr ActivityLayout kKernelLayout = {16, 24, 40, 48, 92, 0, 104, 144, 152};
+inline constexpr ActivityLayout kMemcpyLayout = {16, 24, 32, 40, 44, 8, 0, 64, 72};
+inline constexpr ActivityLayout kMemcpyPeerLayout = {16, 24, 32, 40, 60, 8, 0, 0, 64};
+inline constexpr ActivityLayout kMemsetLayout = {16, 24, 32, 40, 44, 8, 0, 64, 72};
 inline constexpr std::size_t kKindOffset = 0;      ///< of every record
 inline constexpr std::size_t kCopyKindOffset = 4;  ///< of both records of copies, one byte
 
@@ -82,6 +83,10 @@ inline constexpr OverheadLayout kOverheadLayout = {4, 8, 16, 24, 32, 40};
 /// CUpti_CallbackDomain
 inline constexpr std::uint32_t kDriverDomain = 1;
 inline constexpr std::uint32_t kRuntimeDomain = 2;
+inline constexpr std::uint32_t kResourceDomain = 3;
+/// CUpti_CallbackIdResource
+inline constexpr std::uint32_t kGraphNodeCreated = 13;
+inline constexpr std::uint32_t kGraphNodeCloned = 20;
 /// Functions are numbered from 1; CUDA 13.0 has 806 in the driver.
 inline constexpr std::uint32_t kMaxFunctions = 4096;
 
@@ -96,6 +101,21 @@ struct CallbackData {
   std::uint32_t context_id;
   std::uint64_t* correlation_data;  ///< ours, from the begin of a call to its end; 0 at first
   std::uint32_t correlation;
+};
+
+/// CUpti_GraphData, as far as it is used: handles of the driver.
+struct GraphData {
+  void* graph;
+  void* original_graph;
+  void* node;
+  void* original_node;  ///< of a clone: that of the graph which is instantiated
+};
+
+/// CUpti_ResourceData
+struct ResourceData {
+  void* context;
+  void* handle;
+  const void* descriptor;  ///< of a node: its GraphData
 };
 
 using Subscriber = void*;
@@ -123,6 +143,7 @@ using NextRecord = Result (*)(std::uint8_t* buffer, std::size_t valid_bytes, voi
   FUNCTION(dropped_records, ActivityGetNumDroppedRecords, (Context, std::uint32_t, std::size_t*))      \
   FUNCTION(get_timestamp, GetTimestamp, (std::uint64_t*))                                              \
   FUNCTION(register_timestamp, ActivityRegisterTimestampCallback, (Timestamp))                         \
+  FUNCTION(get_graph_node_id, GetGraphNodeId, (void*, std::uint64_t*))                                 \
   FUNCTION(finalize, Finalize, ())
 
 struct Functions {

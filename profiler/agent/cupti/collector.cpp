@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t kBufferBytes = std::size_t{2} << 20U;
 constexpr std::size_t kMaxBuffers = 64;
 constexpr std::size_t kMaxActivities = std::size_t{4} << 20U;
+constexpr std::size_t kMaxNodes = std::size_t{1} << 20U;
 constexpr std::uint32_t kForced = 1;  // CUPTI_ACTIVITY_FLAG_FLUSH_FORCED: also buffers that are not full
 constexpr std::array<Kind, 5> kKinds = {Kind::kConcurrentKernel, Kind::kMemcpy, Kind::kMemcpyPeer, Kind::kMemset,
                                         Kind::kOverhead};
@@ -62,7 +63,61 @@ std::string Collector::attach(Library library, Callback on_call) {
     watched_ = WatchedFunctions(functions);
   }
   subscriber_ = subscriber;
+  // Where these are refused, what graphs replay stays on the line that launches them.
+  functions.enable_callback(1, subscriber_, kResourceDomain, kGraphNodeCreated);
+  functions.enable_callback(1, subscriber_, kResourceDomain, kGraphNodeCloned);
   return {};
+}
+
+void Collector::begin_capture() {
+  if (!is_attached() || enabled_) {
+    return;
+  }
+  for (const WatchedFunction& watched : watched_.all()) {
+    library_.functions.enable_callback(1, subscriber_, watched.domain, watched.function);
+  }
+  recording_.store(true, std::memory_order_relaxed);
+}
+
+void Collector::end_capture() {
+  if (!is_attached() || enabled_) {
+    return;
+  }
+  recording_.store(false, std::memory_order_relaxed);
+  for (const WatchedFunction& watched : watched_.all()) {
+    library_.functions.enable_callback(0, subscriber_, watched.domain, watched.function);
+  }
+}
+
+void Collector::note_graph_node(std::uint32_t function, const void* data, std::optional<CapturedCall> made_by) {
+  const auto* resource = static_cast<const ResourceData*>(data);
+  if (resource == nullptr || resource->descriptor == nullptr) {
+    return;
+  }
+  const auto& graph = *static_cast<const GraphData*>(resource->descriptor);
+  std::uint64_t node = 0;
+  if (library_.functions.get_graph_node_id(graph.node, &node) != kSuccess) {
+    return;
+  }
+  std::uint64_t original = 0;
+  const bool is_clone = function == kGraphNodeCloned;
+  if (is_clone && library_.functions.get_graph_node_id(graph.original_node, &original) != kSuccess) {
+    return;
+  }
+  const std::lock_guard lock(nodes_mutex_);
+  if (is_clone) {
+    const auto found = nodes_.find(original);
+    made_by = found == nodes_.end() ? std::nullopt : std::optional(found->second);
+  }
+  if (made_by.has_value() && nodes_.size() < kMaxNodes) {
+    nodes_[node] = *made_by;
+  }
+}
+
+std::optional<CapturedCall> Collector::captured_call(std::uint64_t graph_node) {
+  const std::lock_guard lock(nodes_mutex_);
+  const auto found = nodes_.find(graph_node);
+  return found == nodes_.end() ? std::nullopt : std::optional(found->second);
 }
 
 void Collector::stop(std::size_t kinds, std::size_t callbacks) {
@@ -128,6 +183,8 @@ void Collector::detach() {
   // The device is idle and the records are here: as its documentation requires, and no function of CUDA is running.
   library_.functions.finalize();
   subscriber_ = nullptr;
+  const std::lock_guard lock(nodes_mutex_);
+  nodes_.clear();
 }
 
 TickScale::Moment Collector::moment() const {

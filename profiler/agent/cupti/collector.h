@@ -7,7 +7,9 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "profiler/agent/clock.h"
@@ -16,6 +18,12 @@
 #include "profiler/agent/cupti/watched.h"
 
 namespace ridgeline::agent::cupti {
+
+/// The call that was captured for a node of a graph: its number in the log of a thread.
+struct CapturedCall {
+  std::uint16_t thread;
+  std::uint32_t call;
+};
 
 class Collector {
  public:
@@ -31,6 +39,13 @@ class Collector {
   std::string begin();
   /// Ends it, and waits for the records of all that has run. Idempotent.
   void end();
+  /// While a graph is captured outside of a recording, calls are watched too: nothing runs on the device then.
+  void begin_capture();
+  void end_capture();
+  /// A node of a graph: made by `made_by`, where a watched call made it; or a clone of another one, as instances of a
+  /// graph have them. CUPTI's callback for kGraphNodeCreated and kGraphNodeCloned.
+  void note_graph_node(std::uint32_t function, const void* data, std::optional<CapturedCall> made_by);
+  std::optional<CapturedCall> captured_call(std::uint64_t graph_node);
   /// Gives CUPTI back: nothing of it stays at work in the process. Idempotent.
   void detach();
 
@@ -65,6 +80,9 @@ class Collector {
   std::uint64_t begin_ns_ = 0;
   std::uint64_t end_ns_ = 0;
   std::uint32_t main_thread_ = 0;
+
+  std::mutex nodes_mutex_;
+  std::unordered_map<std::uint64_t, CapturedCall> nodes_;  ///< by id
 
   std::mutex mutex_;  ///< of the members below; held for as long as a buffer takes to read
   std::vector<std::unique_ptr<std::uint64_t[]>> buffers_;

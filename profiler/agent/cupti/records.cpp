@@ -87,7 +87,8 @@ void add_activity(const std::uint8_t* record, Kind kind, const ActivityLayout& l
                           field<std::uint32_t>(record, layout.stream),
                           field<std::uint32_t>(record, layout.correlation),
                           0,
-                          recording::Activity::kKernel};
+                          recording::Activity::kKernel,
+                          layout.graph_node == 0 ? 0 : field<std::uint64_t>(record, layout.graph_node)};
   Use use = Use::kKeep;
   if (kind == Kind::kMemcpy || kind == Kind::kMemcpyPeer) {
     use = kind_of_copy(field<std::uint8_t>(record, kCopyKindOffset), activity.kind);

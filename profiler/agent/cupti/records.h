@@ -36,6 +36,7 @@ struct DeviceActivity {
   std::uint32_t correlation;  ///< of the call that requested it
   std::uint32_t name;         ///< in KernelNames
   recording::Activity kind;
+  std::uint64_t graph_node;  ///< that was replayed; 0: none
 };
 
 /// CUPTI's own work on a thread of the process.

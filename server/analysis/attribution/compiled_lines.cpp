@@ -305,6 +305,7 @@ class Placement {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
     bool is_further = false;
+    std::uint32_t captured = kNone;
   };
 
   void place_activities(const std::vector<std::uint32_t>& first_call,
@@ -314,14 +315,20 @@ class Placement {
       const std::uint32_t call = recording_.activity_call()[activity];
       const std::uint64_t begin = recording_.activity_start()[activity];
       const std::uint64_t end = recording_.activity_end()[activity];
-      const auto shares = call == kNone ? std::span<const CompiledCode::Share>() : shares_of_call[call];
+      const std::uint32_t captured =
+          recording_.activity_captured().empty() ? kNone : recording_.activity_captured()[activity];
+      const std::uint32_t answers = captured == kNone ? call : captured;
+      const auto placed_call = [&](std::uint32_t one) { return one == kNone ? kNone : first_call[one]; };
+      const auto shares = answers == kNone ? std::span<const CompiledCode::Share>() : shares_of_call[answers];
       if (shares.empty() || !may_add(shares.size())) {
-        parts.push_back({activity, call == kNone ? kNone : first_call[call], begin, end, false});
+        parts.push_back({activity, placed_call(call), begin, end, false, placed_call(captured)});
         continue;
       }
       const auto instants = divided(begin, end, shares);
       for (std::uint32_t part = 0; part < shares.size(); ++part) {
-        parts.push_back({activity, first_call[call] + part, instants[part], instants[part + 1], part > 0});
+        const std::uint32_t of_part = first_call[answers] + part;
+        parts.push_back({activity, captured == kNone ? of_part : placed_call(call), instants[part], instants[part + 1],
+                         part > 0, captured == kNone ? kNone : of_part});
       }
     }
     std::ranges::stable_sort(parts, {}, &ActivityPart::begin);
@@ -334,6 +341,7 @@ class Placement {
     columns_.activity_end.clear();
     columns_.activity_bytes.clear();
     columns_.activity_part.clear();
+    columns_.activity_captured.clear();
     for (const ActivityPart& part : parts) {
       columns_.activity_kind.push_back(recording_.activity_kind()[part.activity]);
       columns_.activity_name.push_back(recording_.activity_name()[part.activity]);
@@ -344,6 +352,9 @@ class Placement {
       columns_.activity_end.push_back(part.end);
       columns_.activity_bytes.push_back(recording_.activity_bytes()[part.activity]);
       columns_.activity_part.push_back(part.is_further ? 1 : 0);
+      if (!recording_.activity_captured().empty()) {
+        columns_.activity_captured.push_back(part.captured);
+      }
     }
   }
 

@@ -117,7 +117,7 @@ class DeviceTimelineBuilder {
   }
 
   std::optional<CostKey> owner_of(std::uint32_t activity) const {
-    const std::uint32_t call = recording_.activity_call()[activity];
+    const std::uint32_t call = answering_call(recording_, activity);
     return call == kNone ? std::nullopt : std::optional(owner_of_call(call, recording_, attribution_, tree_));
   }
 
@@ -193,6 +193,11 @@ class DeviceTimelineBuilder {
 };
 
 }  // namespace
+
+std::uint32_t answering_call(const Recording& recording, std::size_t activity) {
+  const bool has_captured = !recording.activity_captured().empty() && recording.activity_captured()[activity] != kNone;
+  return has_captured ? recording.activity_captured()[activity] : recording.activity_call()[activity];
+}
 
 CostKey owner_of_call(std::uint32_t call, const Recording& recording, const Attribution& attribution,
                       const CallTree& tree) {

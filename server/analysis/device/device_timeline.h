@@ -46,6 +46,10 @@ struct DeviceTimeline {
 std::optional<DeviceTimeline> build_device_timeline(const recording::Recording& recording,
                                                     const Attribution& attribution, const CallTree& tree);
 
+/// The call that answers for an activity: of one that a CUDA graph replayed, the call that was captured, where that is
+/// known; else the one that asked for it. kNone: not known.
+std::uint32_t answering_call(const recording::Recording& recording, std::size_t activity);
+
 /// The owner of a call of the device's runtime.
 CostKey owner_of_call(std::uint32_t call, const recording::Recording& recording, const Attribution& attribution,
                       const CallTree& tree);

@@ -17,7 +17,7 @@ enum class IdleCause : std::uint8_t {
 /// Whether it is known what a device did, if it did anything: not where kernels were launched and not recorded.
 inline bool has_all_kernels(const Profile& profile) {
   return profile.device ? profile.device->idle_is_known()
-                        : !is_imported(profile) || profile.environment.device != "cuda";
+                        : !is_imported(profile) || profile.environment.device == "cpu";
 }
 
 /// What takes at least half of the idle time. Nothing without a device, or where idle time is not known.

@@ -119,7 +119,7 @@ struct CodePackage {
 struct Environment {
   std::string python;
   std::string torch;
-  std::string device;  ///< "cpu" or "cuda"
+  std::string device;  ///< as torch calls its kind: "cpu", "cuda" (also of ROCm) or, of a trace, "xpu"
   std::string device_name;
   int threads = 0;
   std::string in_place_of;  ///< the device that the code asked for, when it ran on `device` instead; else empty

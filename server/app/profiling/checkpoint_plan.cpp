@@ -112,7 +112,7 @@ std::optional<NumberedName> numbered(std::string_view name) {
 }
 
 /// "h.0..3,h.7".
-std::string joined(const std::vector<std::string_view>& names) {
+std::string list_of_names(const std::vector<std::string_view>& names) {
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < names.size();) {
     const auto first = numbered(names[i]);
@@ -215,7 +215,7 @@ protocol::ChangeRequest request_of(std::span<const CheckpointedModule> modules, 
   }
   protocol::ChangeRequest request;
   for (const auto& [change, names] : by_change) {
-    request.push_back(change + ":" + joined(names));
+    request.push_back(change + ":" + list_of_names(names));
   }
   return request;
 }

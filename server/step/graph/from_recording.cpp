@@ -354,8 +354,9 @@ class Builder {
   void add_activity(std::uint32_t activity) {
     const std::uint32_t call = recording_.activity_call()[activity];
     const std::uint64_t started = std::max(recording_.activity_start()[activity], iteration_.begin);
+    const std::uint32_t answers = analysis::answering_call(recording_, activity);
     const CostKey key =
-        call == kNone ? CostKey{} : analysis::owner_of_call(call, recording_, attribution_, walk_.tree());
+        answers == kNone ? CostKey{} : analysis::owner_of_call(answers, recording_, attribution_, walk_.tree());
     const bool kernel = static_cast<Activity>(recording_.activity_kind()[activity]) == Activity::kKernel;
     Task task = task_of(key, kernel ? Kind::kKernel : Kind::kCopy, recording_.activity_name()[activity]);
     if (const auto asked = launches_.find(call); asked != launches_.end()) {

@@ -231,10 +231,22 @@ TEST(ImportTrace, TakesTheDeviceWithMostBytesWithoutKernels) {
   EXPECT_EQ(input.environment.device, "cuda");
   EXPECT_EQ(input.environment.device_name, "B");
   EXPECT_EQ(input.capacity_bytes, 43U);
-  EXPECT_THAT(input.warnings, Contains(HasSubstr("no kernels (ProfilerActivity.CUDA)")));
+  EXPECT_THAT(input.warnings, Contains(HasSubstr("no kernels (the device was not among")));
   const Profile profile = analysis::build_profile(input);
   EXPECT_EQ(profile.peak_bytes, 300U);
   EXPECT_FALSE(profile.device.has_value());
+}
+
+TEST(ImportTrace, CallsTheDeviceWhatTorchCallsIt) {
+  const auto device_of = [](const char* category, const char* call) {
+    return import({event("cpu_op", "aten::mm", 0, 50), event(category, call, 6, 2, R"("correlation": 100)"),
+                   event("kernel", "gemm", 10, 20, R"("correlation": 100, "device": 0, "stream": 7)", 7)})
+        .environment.device;
+  };
+  EXPECT_EQ(device_of("cuda_runtime", "cudaLaunchKernel"), "cuda");
+  EXPECT_EQ(device_of("cuda_runtime", "hipLaunchKernel"), "cuda");
+  EXPECT_EQ(device_of("hip_runtime", "hipLaunchKernel"), "cuda");
+  EXPECT_EQ(device_of("xpu_runtime", "urEnqueueKernelLaunch"), "xpu");
 }
 
 TEST(ImportTrace, CountsWhatAThreadWithoutOperationsFrees) {

@@ -14,6 +14,7 @@ from ridgeline_runner.common.overlay import source_of
 from ridgeline_runner.common.packages import places_of
 from ridgeline_runner.common.sources import holds
 from ridgeline_runner.cuda.allocator_history import AllocatorHistory
+from ridgeline_runner.cuda.capture_watch import CaptureWatch
 from ridgeline_runner.machine.devices import Device, LentSlot, cupti_candidates, named_cupti
 from ridgeline_runner.step.compiled_code import CompiledCode
 from ridgeline_runner.step.entry import tensors_in
@@ -41,6 +42,7 @@ class Recorder:
         self._code = code
         self._device = Device()
         self._lent = LentSlot(agent)
+        self._captures = CaptureWatch(agent)
         self._records_device = False
         self._by_events = ""  # why, when the device's events replace CUPTI
         self._history: AllocatorHistory | None = None  # of the first iteration
@@ -89,6 +91,8 @@ class Recorder:
                 self._by_events = problem
             else:
                 self._note(problem)
+            if not problem:
+                self._captures.watch()
 
     def observe_memory_of(self, device: Device) -> None:
         """From now on memory is this device's, also what was allocated there before."""
@@ -98,6 +102,7 @@ class Recorder:
         """After the last recording: nothing of the agent is active any more."""
         self._agent.detach_device_memory()
         self._agent.detach_memory()
+        self._captures.end()
         self._agent.detach_device()
         self._agent.detach_regions()
 
