@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "analysis/values/profile.h"
 
@@ -16,8 +17,9 @@ enum class IdleCause : std::uint8_t {
 
 /// Whether it is known what a device did, if it did anything: not where kernels were launched and not recorded.
 inline bool has_all_kernels(const Profile& profile) {
-  return profile.device ? profile.device->idle_is_known()
-                        : !is_imported(profile) || profile.environment.device == "cpu";
+  const std::string& kind = profile.environment.device;
+  const bool is_on_device = kind == "cuda" || kind == "xpu";
+  return profile.device ? profile.device->idle_is_known() : !is_imported(profile) || !is_on_device;
 }
 
 /// What takes at least half of the idle time. Nothing without a device, or where idle time is not known.
