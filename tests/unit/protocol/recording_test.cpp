@@ -119,7 +119,8 @@ bool is_optional(const std::string& bytes, std::size_t index) {
   DirectoryEntry entry{};
   std::memcpy(&entry, bytes.data() + sizeof(Header) + index * sizeof(entry), sizeof(entry));
   const auto column = static_cast<Column>(entry.column);
-  return column == Column::op_part || column == Column::activity_part || column == Column::compiled_code;
+  return column == Column::op_part || column == Column::activity_part || column == Column::activity_captured ||
+         column == Column::compiled_code;
 }
 
 TEST(Recording, IsRefusedWithADamagedDirectoryEntry) {
