@@ -19,6 +19,7 @@ from typing import Any
 from shared import ROOT
 
 sys.path.insert(0, str(ROOT / "tests" / "integration"))
+os.environ.setdefault("RIDGELINE_PATIENCE", "400")  # seconds for a third of an episode
 from mcp_client import MODERN, McpClient, served
 
 EPISODE_HEAD = ["fault", "calls", "tokens", "seconds", "predicted", "tried", "measured afterwards"]
@@ -250,7 +251,6 @@ def _explained(
 
 
 def run(table: Callable[[list[str], list[list[str]]], None], seconds: float) -> None:
-    os.environ.setdefault("RIDGELINE_PATIENCE", "400")
     print("### An assistant's episode\n")
     table(EPISODE_HEAD, episode_rows())
     print("### Tokens of an answer\n")
