@@ -24,7 +24,7 @@ _MIB = 1 << 20
 
 def _peaks(entry: Path, sizes: list[int]) -> dict[int, int]:
     report = profile_json(entry, "--seconds", "0.2", "--batch-sizes", ",".join(map(str, sizes)))
-    return {one["batchSize"]: one["peakBytes"] for one in report["memory"]["samples"]}
+    return {one["batchSize"]: one["peakBytes"] for one in report["models"]["memory"]["samples"]}
 
 
 def rows(examples: int = EXAMPLES, budgets: int = BUDGETS) -> Iterator[list[str]]:
