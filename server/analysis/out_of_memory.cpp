@@ -20,7 +20,6 @@ namespace ridgeline::analysis {
 namespace {
 
 using recording::Recording;
-using recording::Scope;
 
 bool is_in_iteration(const Recording& recording, std::uint64_t time) {
   return time >= recording.iteration_start().front() && time <= recording.iteration_end().front();

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import PYTHON, profile, ridgeline
+from conftest import PYTHON, TRAINED_BY_SGD, profile, ridgeline
 
 WIDTH, BATCH = 1 << 14, 1 << 11
 HIDDEN, INPUTS = 4 * WIDTH * BATCH, 4 * 64 * BATCH
@@ -42,16 +42,8 @@ def input_provider(batch_size={BATCH}):
     return (torch.ones(batch_size, 64),)
 
 
-def iteration_provider(model):
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-
-    def iteration(x):
-        optimizer.zero_grad()
-        model(x).square().mean().backward()
-        optimizer.step()
-
-    return iteration
 """
+ENTRY += TRAINED_BY_SGD
 
 
 def line_of(text: str) -> int:
