@@ -19,7 +19,9 @@ using analysis::ChangeAnswer;
 using protocol::Captured;
 using protocol::ChangeRequest;
 
-constexpr int kMostPlans = 6;  ///< that are listed for one answer
+constexpr int kMostPlans = 6;                  ///< that are listed in search of one that fits
+constexpr std::size_t kMostCheaperPlans = 12;  ///< that are listed at once, to leave out what is too much
+constexpr int kMostTurns = 8;                  ///< of these
 constexpr std::array kWays = {"checkpoint", "selective-checkpoint"};
 
 /// What was asked, and what is known of it so far.
@@ -81,6 +83,56 @@ std::vector<CheckpointedModule> modules_of(const Fitting& fitting, const ChangeR
   return may_fit ? checkpointed_modules(*unchanged, steps, time_of) : std::vector<CheckpointedModule>();
 }
 
+struct FittingPlan {
+  CheckpointPlan plan;
+  ChangeAnswer row;
+};
+
+bool is_faster(const ChangeAnswer& row, const std::optional<FittingPlan>& best) {
+  return !best.has_value() || row.predicted->speed_up.value > best->row.predicted->speed_up.value;
+}
+
+/// Takes modules out of `best`, or checkpoints them selectively, one at a time, while the listed step still fits: what
+/// modules save is estimated by sums, which may take one too many.
+base::Task<base::Result<FittingPlan, RunFailure>> without_surplus(ExperimentRunner& runner, PredictedStep step,
+                                                                  std::shared_ptr<Fitting> fitting,
+                                                                  ChangeRequest request,
+                                                                  std::vector<CheckpointedModule> modules,
+                                                                  FittingPlan best) {
+  for (int turn = 0; turn < kMostTurns; ++turn) {
+    const std::vector<CheckpointPlan> plans = cheaper_by_one(modules, best.plan, kMostCheaperPlans);
+    ChangeQuestion question;
+    for (const CheckpointPlan& plan : plans) {
+      if (std::ranges::any_of(plan.option, &std::optional<std::size_t>::has_value)) {
+        question.requests.push_back(combined(request, request_of(modules, plan)));
+      }
+    }
+    if (question.requests.empty()) {
+      break;
+    }
+    auto predicting = predict_changes(runner, step, question, {});
+    const auto predicted = co_await std::move(predicting);
+    if (!predicted) {
+      co_return predicted.error();
+    }
+    std::optional<FittingPlan> cheaper;
+    for (const ChangeAnswer& row : predicted->answer.changes) {
+      const bool is_known = row.predicted.has_value() && row.predicted->peak_bytes.has_value();
+      const auto plan = std::ranges::find_if(plans, [&](const CheckpointPlan& each) {
+        return combined(request, request_of(modules, each)) == row.change;
+      });
+      if (is_known && plan != plans.end() && lacking_bytes(*fitting, row) <= 0 && is_faster(row, cheaper)) {
+        cheaper = FittingPlan{*plan, row};
+      }
+    }
+    if (!cheaper.has_value()) {
+      break;
+    }
+    best = *std::move(cheaper);
+  }
+  co_return std::move(best);
+}
+
 /// Adds the best plan for `request` to the answer. What a plan saves by its parts is where the search begins: how much
 /// it has to save follows from what the listed steps of plans lack.
 base::Task<base::Result<void, RunFailure>> add_plan(ExperimentRunner& runner, PredictedStep step,
@@ -92,7 +144,7 @@ base::Task<base::Result<void, RunFailure>> add_plan(ExperimentRunner& runner, Pr
   double wanted = lacking_bytes(*fitting, *row_of(*fitting, request));
   double too_little = 0;
   std::vector<ChangeRequest> asked;
-  std::optional<ChangeAnswer> best;
+  std::optional<FittingPlan> best;
   while (asked.size() < kMostPlans) {
     const auto plan = cheapest_plan(modules, wanted);
     if (!plan.has_value()) {
@@ -117,14 +169,19 @@ base::Task<base::Result<void, RunFailure>> add_plan(ExperimentRunner& runner, Pr
       too_little = std::max(too_little, wanted);
       wanted += lacking;
     } else {
-      if (!best.has_value() || row.predicted->speed_up.value > best->predicted->speed_up.value) {
-        best = row;
+      if (is_faster(row, best)) {
+        best = FittingPlan{*plan, row};
       }
       wanted = std::max(plan->saved_bytes + lacking, std::nextafter(too_little, wanted));
     }
   }
   if (best.has_value()) {
-    fitting->answer.changes.push_back(std::move(*best));
+    auto leaving_out = without_surplus(runner, step, fitting, request, modules, *std::move(best));
+    auto cheapest = co_await std::move(leaving_out);
+    if (!cheapest) {
+      co_return cheapest.error();
+    }
+    fitting->answer.changes.push_back(std::move(cheapest->row));
   }
   co_return base::Result<void, RunFailure>();
 }

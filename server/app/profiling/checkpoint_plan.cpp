@@ -206,6 +206,34 @@ std::optional<CheckpointPlan> cheapest_plan(std::span<const CheckpointedModule> 
   return plan;
 }
 
+std::vector<CheckpointPlan> cheaper_by_one(std::span<const CheckpointedModule> modules, const CheckpointPlan& plan,
+                                           std::size_t most) {
+  std::vector<CheckpointPlan> cheaper;
+  const auto add = [&](std::size_t module, std::optional<std::size_t> option) {
+    const std::vector<CheckpointOption>& options = modules[module].options;
+    const CheckpointOption& now = options[*plan.option[module]];
+    CheckpointPlan one = plan;
+    one.option[module] = option;
+    one.saved_bytes += (option.has_value() ? options[*option].saved_bytes : 0) - now.saved_bytes;
+    one.ms += (option.has_value() ? options[*option].ms : 0) - now.ms;
+    cheaper.push_back(std::move(one));
+  };
+  for (std::size_t i = modules.size(); i-- > 0;) {
+    if (!plan.option[i].has_value()) {
+      continue;
+    }
+    add(i, std::nullopt);
+    for (std::size_t option = 0; option < modules[i].options.size(); ++option) {
+      if (modules[i].options[option].ms < modules[i].options[*plan.option[i]].ms) {
+        add(i, option);
+      }
+    }
+  }
+  std::ranges::stable_sort(cheaper, {}, &CheckpointPlan::ms);
+  cheaper.resize(std::min(cheaper.size(), most));
+  return cheaper;
+}
+
 protocol::ChangeRequest request_of(std::span<const CheckpointedModule> modules, const CheckpointPlan& plan) {
   std::map<std::string, std::vector<std::string_view>> by_change;
   for (std::size_t i = 0; i < modules.size(); ++i) {

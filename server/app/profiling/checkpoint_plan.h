@@ -53,6 +53,11 @@ std::vector<CheckpointedModule> checkpointed_modules(const protocol::Captured& u
 /// backward reaches last. Nothing where all of them together save less.
 std::optional<CheckpointPlan> cheapest_plan(std::span<const CheckpointedModule> modules, double bytes);
 
+/// `plan` with one module left as it is, or with a cheaper option of it: at most `most` of them, those that gain most
+/// time first; of equal ones that of the later module, which saves least.
+std::vector<CheckpointPlan> cheaper_by_one(std::span<const CheckpointedModule> modules, const CheckpointPlan& plan,
+                                           std::size_t most);
+
 /// As it is asked for: "checkpoint:h.0..3,h.7", one request for each option that the plan has.
 protocol::ChangeRequest request_of(std::span<const CheckpointedModule> modules, const CheckpointPlan& plan);
 

@@ -48,6 +48,22 @@ TEST(CheckpointPlan, TakesTheEarlierModulesOfEqualOnes) {
   EXPECT_THAT(request_of(modules, *cheapest_plan(modules, 0)), IsEmpty());
 }
 
+TEST(CheckpointPlan, IsMadeCheaperByOneModule) {
+  const auto modules = equal_modules(4);
+  const CheckpointPlan plan{{0, std::nullopt, 1, std::nullopt}, 140, 4};
+  std::vector<std::vector<std::string>> cheaper;
+  for (const CheckpointPlan& one : cheaper_by_one(modules, plan, 12)) {
+    cheaper.push_back(request_of(modules, one));
+  }
+  EXPECT_THAT(cheaper, ElementsAre(ElementsAre("selective-checkpoint:h.2"), ElementsAre("selective-checkpoint:h.0,h.2"),
+                                   ElementsAre("checkpoint:h.0")));
+  const auto two = cheaper_by_one(modules, plan, 2);
+  ASSERT_EQ(two.size(), 2U);
+  EXPECT_DOUBLE_EQ(two[0].saved_bytes, 40);
+  EXPECT_DOUBLE_EQ(two[1].ms, 2);
+  EXPECT_THAT(cheaper_by_one(modules, {{std::nullopt, std::nullopt, std::nullopt, std::nullopt}, 0, 0}, 12), IsEmpty());
+}
+
 TEST(CheckpointPlan, CostsAsLittleAsTheBestOfAllChoices) {
   std::mt19937 random(20261130);
   for (int round = 0; round < 40; ++round) {
