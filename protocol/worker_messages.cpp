@@ -240,7 +240,7 @@ WorkerMessage message_from(const json& value) {
                               value.at("check").get<bool>(), times_from(value, "warmupNs", kMaxWarmups)};
   }
   if (type == "outOfMemory") {
-    return OutOfMemoryAnnounced{batch_size_from(value), member<std::uint64_t>(value, "bytes"),
+    return OutOfMemoryAnnounced{member<int>(value, "batchSize"), member<std::uint64_t>(value, "bytes"),
                                 optional_member<std::uint64_t>(value, "askedBytes"),
                                 optional_member<std::uint64_t>(value, "freeBytes"),
                                 member<std::uint64_t>(value, "reservedBytes")};
@@ -297,6 +297,13 @@ WorkerMessage message_from(const json& value) {
 }
 
 }  // namespace
+
+const TraceFrame* project_frame(const Failure& failure, const std::string& project_root) {
+  const auto frame = std::find_if(failure.frames.rbegin(), failure.frames.rend(), [&](const TraceFrame& each) {
+    return each.file.starts_with(project_root + "/") && each.file.find("/site-packages/") == std::string::npos;
+  });
+  return frame == failure.frames.rend() ? nullptr : &*frame;
+}
 
 base::Result<WorkerMessage> parse_worker_message(std::string_view text) {
   try {

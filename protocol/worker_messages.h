@@ -96,7 +96,7 @@ struct RecordingAnnounced {
 };
 /// The user's batch size does not fit. The recording of the step up to the error is on its way, if it was run.
 struct OutOfMemoryAnnounced {
-  int batch_size = 0;
+  int batch_size = 0;                        ///< 0: a script's that is not known yet
   std::uint64_t bytes = 0;                   ///< of the recording; 0: it was not run
   std::optional<std::uint64_t> asked_bytes;  ///< that were not to be had, as the error says
   std::optional<std::uint64_t> free_bytes;   ///< that the device had, likewise
@@ -163,6 +163,9 @@ struct Failure {
   std::vector<TraceFrame> frames;  ///< outermost first
   std::optional<int> batch_size;
 };
+
+/// The innermost frame in a file of the project; null: there is none.
+const TraceFrame* project_frame(const Failure& failure, const std::string& project_root);
 
 /// A failure that the daemon itself finds: no frames, no batch size.
 inline Failure failure_of(FailureKind kind, std::string stage, std::string message) {

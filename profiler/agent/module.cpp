@@ -161,6 +161,14 @@ PyObject* py_set_inputs(PyObject*, PyObject* list) {
 }
 
 PyObject* py_begin(PyObject*, PyObject*) { return text(begin_recording()); }
+PyObject* py_record_past(PyObject*, PyObject* moment) {
+  const unsigned long long begin = PyLong_AsUnsignedLongLong(moment);
+  if (PyErr_Occurred() != nullptr) {
+    return nullptr;
+  }
+  record_past(begin);
+  return none();
+}
 PyObject* py_begin_capture(PyObject*, PyObject*) {
   begin_capture();
   return none();
@@ -422,6 +430,8 @@ PyMethodDef kMethods[] = {
     {"detach_regions", py_detach_regions, METH_NOARGS, "Stop that."},
     {"device_counts", py_device_counts, METH_NOARGS, "(launches, activities) of the recording."},
     {"begin", py_begin, METH_NOARGS, "Begin a recording; returns why devices cannot be recorded, or ''."},
+    {"record_past", py_record_past, METH_O,
+     "(ticks) A recording of one iteration since then: what the allocators did, from events kept anyway."},
     {"begin_capture", py_begin_capture, METH_NOARGS, "A CUDA graph is captured: its operations stay for recordings."},
     {"end_capture", py_end_capture, METH_NOARGS, "It was captured."},
     {"iteration_begin", py_iteration_begin, METH_NOARGS, "Begin one iteration of the recording."},

@@ -193,6 +193,16 @@ void forget_captures() {
   }
 }
 
+void record_past(std::uint64_t begin) {
+  clear_buffers();
+  iteration_spans().clear();
+  g_recording_start = TickScale::now();
+  clear_roles();
+  mark_parameters_and_inputs();
+  mark_gradients();
+  iteration_spans().push_back({begin, ticks()});
+}
+
 std::string begin_recording() {
   record_only_in_this_process();
   compact_memory();

@@ -205,6 +205,9 @@ void resolve_samples(ThreadBuffer& buffer);
 void record_only_in_this_process();
 /// Returns why devices cannot be recorded, where one should be; else nothing.
 std::string begin_recording();
+/// Makes a recording without operations, of one iteration from `begin` (ticks()) until now: what the allocators did,
+/// by the events kept since compact_memory(). A few milliseconds must follow before it is written (TickScale).
+void record_past(std::uint64_t begin);
 void iteration_begin();
 void iteration_end();
 void end_recording();

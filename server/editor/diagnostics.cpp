@@ -10,6 +10,7 @@
 #include "editor/mistakes.h"
 #include "report/labels.h"
 #include "report/observation_text.h"
+#include "report/out_of_memory_text.h"
 
 namespace ridgeline::editor {
 
@@ -183,6 +184,33 @@ void add_advice(const Snapshot& snapshot, std::vector<Diagnostic>& diagnostics) 
   }
 }
 
+/// Where a step of the user's batch size ran out of memory, which the profile of a smaller one has: at the line that
+/// asked for more.
+void add_out_of_memory(const Snapshot& snapshot, std::vector<Diagnostic>& diagnostics) {
+  const Figures* figures = snapshot.figures();
+  if (figures == nullptr || snapshot.entry->is_stale() || !figures->profile().out_of_memory.has_value()) {
+    return;
+  }
+  const analysis::OutOfMemoryError& found = *figures->profile().out_of_memory;
+  const bool is_entry = snapshot.document.path() == figures->profile().entry_path;
+  auto range = range_of_line(snapshot, *figures, found.location);
+  if (found.location.file.empty() && is_entry) {
+    range = entry_range(snapshot);
+  }
+  if (!range.has_value()) {
+    return;
+  }
+  Diagnostic diagnostic;
+  diagnostic.range = *range;
+  diagnostic.severity = DiagnosticSeverity::kWarning;
+  diagnostic.code = protocol::name_of(protocol::FailureKind::kOutOfMemory);
+  diagnostic.source = kSource;
+  for (const report::Item& note : report::out_of_memory_notes(found)) {
+    diagnostic.message += (diagnostic.message.empty() ? "" : "\n") + note.value;
+  }
+  diagnostics.push_back(std::move(diagnostic));
+}
+
 /// Only where something of ours is missing because of it.
 void add_unparsed(const Snapshot& snapshot, std::vector<Diagnostic>& diagnostics) {
   if (snapshot.source->parsed ||
@@ -224,6 +252,7 @@ std::vector<Diagnostic> diagnostics(const Snapshot& snapshot) {
   if (failed != nullptr && failed->failed.has_value() && std::ranges::none_of(diagnostics, is_same)) {
     add_failure(snapshot, *failed, diagnostics);
   }
+  add_out_of_memory(snapshot, diagnostics);
   add_advice(snapshot, diagnostics);
   add_observations(snapshot, diagnostics);
   return diagnostics;

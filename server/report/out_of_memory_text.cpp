@@ -51,7 +51,8 @@ std::string error_text(const OutOfMemoryError& found) {
     return fmt::format("Batch {} was not run: it is predicted to need {}: {}.", found.batch_size,
                        size_of(found.allocated_bytes), categories_of(found));
   }
-  std::string text = fmt::format("Batch {} ran out of memory: {}", found.batch_size, line_of(found.location));
+  std::string text = found.batch_size > 0 ? fmt::format("Batch {}", found.batch_size) : "The step";
+  text += " ran out of memory: " + line_of(found.location);
   text += found.operation.empty() ? "" : " (" + printable(found.operation) + ")";
   text += found.asked_bytes ? " asked for " + size_of(*found.asked_bytes) : " asked for more";
   text += fmt::format(" when {} were allocated", size_of(found.allocated_bytes));

@@ -542,6 +542,7 @@ JobProcess Job::taken(Client& client) const {
   }
   if (client.inbox != nullptr && client.inbox->runner_failure()) {
     process.outcome = *client.inbox->runner_failure();
+    process.out_of_memory = client.inbox->take_out_of_memory();
   } else if (client.failure.has_value()) {
     process.outcome = *client.failure;
   } else if (client.number > 0) {

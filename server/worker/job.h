@@ -54,6 +54,7 @@ struct JobProcess {
   std::variant<RunOutput, protocol::Failure> outcome;
   ExperimentFindings
       findings{};  ///< of an experiment; then `outcome` is why it did not come to its end, or has no text
+  std::optional<FailedStep> out_of_memory{};  ///< where `outcome` is that
 };
 
 struct JobEnd {

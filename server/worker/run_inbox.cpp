@@ -28,10 +28,8 @@ std::string first_line(const protocol::Failure& failure) {
 
 /// " It was at entry.py:12." or nothing.
 std::string place_of(const protocol::Failure& failure, const std::string& project_root) {
-  const auto frame = std::find_if(failure.frames.rbegin(), failure.frames.rend(), [&](const auto& each) {
-    return each.file.starts_with(project_root + "/") && each.file.find("/site-packages/") == std::string::npos;
-  });
-  return frame == failure.frames.rend()
+  const protocol::TraceFrame* const frame = protocol::project_frame(failure, project_root);
+  return frame == nullptr
              ? ""
              : " It was at " + frame->file.substr(project_root.size() + 1) + ":" + std::to_string(frame->line) + ".";
 }

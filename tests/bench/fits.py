@@ -2,12 +2,17 @@
 
 Examples and budgets are drawn by a seed. A budget lies between what the example's own batch size needs and three times
 that. The answer is right where its real peak is within the budget and that of one sample more is not.
+
+Which blocks to checkpoint is compared with all sets of them on small models of random widths, each set predicted alone:
+by the products of matrices that run again, which no noise changes.
 """
 
 from __future__ import annotations
 
+import itertools
 import random
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,9 +20,19 @@ from typing import Any
 from shared import BINARY, ROOT, profile_json, run_json
 
 HEAD = ["example", "budget, MiB", "largest that fits", "predicted peak, MiB", "real peak", "one sample more", "right"]
+PLAN_HEAD = [
+    "widths of the blocks",
+    "budget, MiB",
+    "plan",
+    "peak, MiB",
+    "GFLOP again",
+    "least of all sets",
+    "GFLOP again",
+]
 SEED = 20261130
 EXAMPLES = 12
 BUDGETS = 2
+PLANS = 4
 _LEFT_OUT = {"scheduled_sampling", "custom_function"}  # their peak is of a random number of steps
 _MIB = 1 << 20
 
@@ -48,10 +63,106 @@ def _row(entry: Path, budget: int) -> list[str]:
     if size not in real or size + 1 not in real:
         return [*name, str(size), f"{found['peakBytes']['value'] / _MIB:.1f}", "did not run", "", ""]
     is_right = real[size] <= budget < real[size + 1]
-    peaks = [f"{bytes_ / _MIB:.1f}" for bytes_ in (found["peakBytes"]["value"], real[size], real[size + 1])]
-    return [*name, str(size), *peaks, "yes" if is_right else "no"]
+    low, high = (found["peakBytes"]["interval"][end] / _MIB for end in ("low", "high"))
+    predicted = f"{found['peakBytes']['value'] / _MIB:.1f}" + (f" ({low:.1f} to {high:.1f})" if low < high else "")
+    right = "yes" if is_right else "no, inside" if low <= real[size] / _MIB <= high else "no"
+    return [*name, str(size), predicted, f"{real[size] / _MIB:.1f}", f"{real[size + 1] / _MIB:.1f}", right]
+
+
+_BLOCKS = """
+import torch
+from torch import nn
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.up, self.down = nn.Linear(96, width), nn.Linear(width, 96)
+
+    def forward(self, x):
+        return x + self.down(torch.relu(self.up(x)).square())
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.Sequential(*[Block(width) for width in {widths}])
+
+    def forward(self, x):
+        return self.blocks(x)
+
+
+def model_provider():
+    return Net()
+
+
+def input_provider(batch_size=4096):
+    return (torch.randn(batch_size, 96),)
+
+
+def iteration_provider(model):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+    def iteration(x):
+        optimizer.zero_grad()
+        model(x).mean().backward()
+        optimizer.step()
+
+    return iteration
+"""
+
+
+def plan_rows(plans: int = PLANS) -> Iterator[list[str]]:
+    draw = random.Random(SEED)
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(plans):
+            widths = [draw.randrange(256, 3072, 128) for _ in range(draw.randint(3, 4))]
+            entry = Path(folder) / f"entry{number}.py"
+            entry.write_text(_BLOCKS.replace("{widths}", str(widths)))
+            yield _plan_row(entry, widths, draw.uniform(0.1, 0.9))
+
+
+def _plan_row(entry: Path, widths: list[int], part: float) -> list[str]:
+    options = ("--python", sys.executable, "--seconds", "1", "--format", "json")
+    blocks = [f"blocks.{i}" for i in range(len(widths))]
+    counts = range(1, len(blocks) + 1)
+    sets = [",".join(names) for count in counts for names in itertools.combinations(blocks, count)]
+    asked = [part for names in sets for part in ("--change", f"checkpoint:{names}")]
+    whatif = run_json(BINARY, "what-if", entry, *asked, *options)
+    alone = {row["change"][0]: row["predicted"] for row in whatif["changes"] if len(row["change"]) == 1}
+    least = alone[f"checkpoint:{sets[-1]}"]["peakBytes"]
+    limit = round(least + part * (whatif["peakBytes"] - least))
+    answer = run_json(BINARY, "predict", entry, "--make-fit", "4096", "--memory", str(limit), *options)
+    alike = [row for row in answer["changes"] if row["change"] and all("checkpoint" in one for one in row["change"])]
+    plan = next((row for row in alike if row["fits"] and ":" in row["change"][0]), None)
+    plan = plan or next(row for row in alike if row["fits"])  # it takes all of them
+    fitting = {name: row for name, row in alone.items() if row["peakBytes"] <= limit}
+    least_again = min((_gflop_again([name], widths), name) for name in fitting)
+    return [
+        ", ".join(map(str, widths)),
+        f"{limit / _MIB:.1f}",
+        " + ".join(plan["change"]),
+        f"{plan['peakBytes'] / _MIB:.1f}",
+        f"{_gflop_again(plan['change'], widths):.1f}",
+        least_again[1],
+        f"{least_again[0]:.1f}",
+    ]
+
+
+def _gflop_again(change: list[str], widths: list[int]) -> float:
+    """Of what is checkpointed whole; selective checkpointing keeps the products."""
+    total = 0
+    for part in change:
+        way, _, names = part.partition(":")
+        if way == "checkpoint":
+            for name in (names or f"blocks.0..{len(widths) - 1}").split(","):
+                first, _, last = name.removeprefix("blocks.").partition("..")
+                total += sum(widths[int(first) : int(last or first) + 1])
+    return total * 2 * 2 * 96 * 4096 / 1e9
 
 
 def run(table: Callable[[list[str], list[list[str]]], None]) -> None:
     print("### Largest batch sizes that fit\n")
     table(HEAD, list(rows()))
+    print("### Which blocks to checkpoint\n")
+    table(PLAN_HEAD, list(plan_rows()))

@@ -116,3 +116,48 @@ def test_a_batch_that_is_not_run_is_predicted(tmp_path: Path) -> None:
     assert not found["wasRun"] and "askedBytes" not in found and found["location"] is None
     assert found["byCategory"]["activations"] == pytest.approx(8 * HIDDEN, rel=0.01)
     assert found["allocatedBytes"] == sum(found["byCategory"].values()) == sum(one["bytes"] for one in found["lines"])
+
+
+SCRIPT = ENTRY.partition("def model_provider")[0]
+SCRIPT += f"""model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+data = torch.ones({BATCH}, 64)
+with open("/proc/self/status") as status:
+    used = next(int(line.split()[1]) << 10 for line in status if line.startswith("VmData:"))
+for step in range(100):
+    if step == LIMITED_STEP:
+        resource.setrlimit(resource.RLIMIT_DATA, (used + ROOM, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+    optimizer.zero_grad()
+    loss = model(data).mean()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def error_of_script(folder: Path, step: int, room: int) -> str:
+    """What is said of a script that gets so many bytes, from a step on, besides what it has before the first."""
+    script = folder / "train.py"
+    script.write_text(SCRIPT.replace("LIMITED_STEP", str(step)).replace("ROOM_BYTES", str(room)))
+    done = ridgeline("profile", "--python", PYTHON, "--", script)
+    assert done.returncode != 0 and "Traceback" in done.stderr
+    return " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(("step", "named"), [(0, "The step"), (3, f"Batch {BATCH}")])
+def test_a_script_that_runs_out_of_memory_in_forward(tmp_path: Path, step: int, named: str) -> None:
+    """Before anything was recorded, and while it warms up."""
+    text = error_of_script(tmp_path, step, 3 * HIDDEN // 2)
+    lines = SCRIPT.splitlines()
+    asked, made = (lines.index(f"        hidden = {call}") + 1 for call in ("torch.tanh(hidden)", "self.up(x)"))
+    assert f"{named} ran out of memory: train.py:{asked} asked for 128 MiB when 137 MiB were allocated" in text
+    assert "activations 128 MiB (94 %), weights 8.06 MiB (5.9 %), inputs 512 KiB (0.4 %)" in text
+    assert f"Most of it: 128 MiB activations, train.py:{made}; 4.06 MiB weights, train.py:" in text
+
+
+def test_a_script_that_runs_out_of_memory_in_backward(tmp_path: Path) -> None:
+    """What is allocated then is freed by the error before the script ends."""
+    text = error_of_script(tmp_path, 0, 5 * HIDDEN // 2)
+    asked = SCRIPT.splitlines().index("    loss.backward()") + 1
+    assert f"The step ran out of memory: train.py:{asked} asked for 128 MiB when 269 MiB were allocated" in text
+    for part in ("activations 128 MiB", "temporaries 128 MiB", "weights 8.06 MiB", "gradients 4.00 MiB"):
+        assert part in text

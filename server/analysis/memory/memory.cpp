@@ -160,10 +160,11 @@ class Analyser {
     }
     const auto stage = static_cast<Stage>(recording_.memory_stage()[block.event]);
     const Phase phase = phase_of(block);
-    if (stage == Stage::kInput || stage == Stage::kLoad || phase == Phase::kData) {
+    const bool is_older = recording_.memory_time()[block.event] < start_;
+    const bool is_loaded = stage == Stage::kLoad && (is_older || !moment_.has_value());
+    if (stage == Stage::kInput || is_loaded || phase == Phase::kData) {
       return Category::kInputs;
     }
-    const bool is_older = recording_.memory_time()[block.event] < start_;
     if (is_older && stage != Stage::kIteration) {
       return stage == Stage::kModel ? Category::kWeights : Category::kOptimizerState;
     }

@@ -99,10 +99,18 @@ void add_out_of_memory(protocol::Failure& failure, worker::Finished& finished, c
   const analysis::SourceScope scope{plan.spec.project_root, finished.environment
                                                                 ? finished.environment->environment_roots
                                                                 : std::vector<std::string>()};
-  if (auto step = failed_step(std::move(*finished.out_of_memory))) {
-    for (const report::Item& note : report::out_of_memory_notes(analysis::describe_out_of_memory(*step, scope))) {
-      failure.message += "\n" + note.value;
-    }
+  const auto step = failed_step(std::move(*finished.out_of_memory));
+  if (!step) {
+    return;
+  }
+  analysis::OutOfMemoryError found = analysis::describe_out_of_memory(*step, scope);
+  const std::string& root = plan.spec.project_root;
+  const protocol::TraceFrame* const frame = protocol::project_frame(failure, root);
+  if (found.location.file.empty() && found.operation.empty() && frame != nullptr) {
+    found.location = {frame->file.substr(root.size() + 1), static_cast<std::uint32_t>(frame->line)};
+  }
+  for (const report::Item& note : report::out_of_memory_notes(found)) {
+    failure.message += "\n" + note.value;
   }
 }
 

@@ -66,15 +66,15 @@ base::Result<worker::JobOptions, RunFailure> plan_job(const ScriptRequest& reque
 
 base::Result<ProfileRun, RunFailure> analyse_process(worker::JobProcess process, const worker::JobOptions& options,
                                                      const store::Moment& began) {
-  if (auto* failure = std::get_if<protocol::Failure>(&process.outcome)) {
-    return RunFailure{std::move(*failure), ""};
-  }
   PlannedRun plan;
   plan.began = began;
+  plan.spec.project_root = options.spec.project_root;
+  if (auto* failure = std::get_if<protocol::Failure>(&process.outcome)) {
+    return analyse_run({std::move(*failure), {}, process.joined.environment, std::move(process.out_of_memory)}, plan);
+  }
   std::error_code problem;
   const std::string script = process.joined.script.empty() ? script_of(options.command) : process.joined.script;
   plan.spec.entry = std::filesystem::weakly_canonical(script, problem).string();
-  plan.spec.project_root = options.spec.project_root;
   plan.capacity_bytes = worker::memory_capacity();
   add_processor(plan, options.cache);
   take_settings(plan);

@@ -131,6 +131,27 @@ def test_a_failure_stands_at_each_line_of_the_project_that_led_to_it(editor: Edi
     editor.until(lambda: set(severities(entry)) == {4})
 
 
+def test_where_a_batch_size_ran_out_of_memory(editor: Editor) -> None:
+    """Half of it is profiled. The line that asked for more has what was allocated then, until the code changes."""
+    entry = editor.folder / "entry.py"
+    text = entry.read_text().replace("batch_size: int = 64", "batch_size: int = 4000")
+    forward = "        hidden = self.flatten(images)\n"
+    asks = "        torch.empty(1 << 50 if len(images) > 3000 else 1)\n"
+    entry.write_text(text.replace(forward, forward + asks))
+    document = editor.open(entry)
+    editor.call("ridgeline/profile", document)
+    assert editor.settled()["state"] == "ready"
+    shown = lambda: [d for d in editor.diagnostics.get(entry.as_uri(), []) if d["code"] == "out-of-memory"]  # noqa: E731
+    editor.until(shown)
+    (found,) = shown()
+    line = entry.read_text().splitlines().index(asks.rstrip())
+    assert found["range"]["start"]["line"] == line and found["severity"] == 2
+    assert found["message"].startswith(f"Batch 4000 ran out of memory: entry.py:{line + 1} (empty) asked for ")
+    assert "\nMost of it: " in found["message"]
+    editor.type_over(entry.as_uri(), "1 << 50", "1 << 51")
+    editor.until(lambda: not shown())
+
+
 @pytest.mark.long
 def test_a_save_says_what_it_changed(editor: Editor) -> None:
     entry = editor.folder / "entry.py"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable
 from time import perf_counter_ns
 from typing import Any
@@ -124,6 +125,39 @@ class Measurement:
         if self._experiment is not None:
             self._experiment.failed(error)
         return self._experiment is not None
+
+    def record_error(self, first_call: int) -> bytes | None:
+        """The step that goes on has run out of memory: a recording of it; None where none can be made. `first_call`:
+        moment of the recorder before the first step."""
+        if self._sampled is not None or self._experiment is not None or self._state in (self._counting, self._listing):
+            return None
+        if self._recorded > 1:
+            return None  # finish() sends the steps before
+        if self._recorded:
+            self._recorder.end_iteration()
+            self._end_recording()
+            self._recorded = 0
+            return self._recorder.finish()
+        if not self._models:
+            self._models = trained_models({}, self._optimizers)
+            self._device = devices.Device.of(self._recorder.set_models(self._models, {}))
+            self._recorder.observe_memory_of(self._device)
+        begin = self._moment if self.steps else first_call
+        if not begin or not self._models:
+            return None  # the weights could not be told from the step's memory
+        self._recorder.record_past(begin)
+        time.sleep(0.01)
+        return self._recorder.finish()
+
+    @property
+    def batch_size(self) -> int:
+        """As far as it is known; 0: not yet."""
+        is_watched = self._state not in (self._first_step, self._watched)
+        return self._batch.size if is_watched and self._batch.samples.is_certain else 0
+
+    @property
+    def reserved_bytes(self) -> int:
+        return self._device.reserved_bytes()
 
     # ---- what happens ------------------------------------------------------------------------------------------------
 

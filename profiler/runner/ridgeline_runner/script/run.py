@@ -25,7 +25,8 @@ from typing import Any
 
 from ridgeline_runner.common import dynamo
 from ridgeline_runner.common.channel import VERSION, Channel, ChannelClosed
-from ridgeline_runner.common.failure import Failure, describe
+from ridgeline_runner.common.failure import Failure, describe, is_out_of_memory
+from ridgeline_runner.common.out_of_memory import numbers
 from ridgeline_runner.common.patches import Patches
 from ridgeline_runner.machine import devices
 from ridgeline_runner.machine.interpreter import environment, load_agent
@@ -112,6 +113,8 @@ class _Script:
         self._communication = CommunicationWatch(agent, reporter.warnings)
         self._lines: LineWatch | None = None
         self._forwards: ForwardWatch | None = None  # of a model that is not trained
+        self._first_call = 0  # moment of the recorder: of the trained model, when nothing had stepped
+        self._await_first_call: Callable[[], None] | None = None  # ends that
         self._is_over = False
         self._end: ScriptEnd | None = None  # with --stop, once the recording has ended
 
@@ -126,6 +129,7 @@ class _Script:
         self._recorder.stage(Stage.LOAD)
         if options["loaderSizes"] or options["experiment"]:
             self._run_again()
+        self._watch_errors()
         self._measurement = Measurement(
             self._recorder,
             self._reporter,
@@ -155,16 +159,37 @@ class _Script:
         limit = self._options["memoryLimitBytes"]
         if limit > 0:
             resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+
+    def _watch_errors(self) -> None:
+        """An exception that ends the script is sent where that is not the user's own run, or where it is of memory."""
         show = sys.excepthook
+        is_own = not (self._options["loaderSizes"] or self._options["experiment"])
 
         def report(kind: Any, error: BaseException, trace: Any) -> None:
             if not self._is_over and os.getpid() == self._process:
                 with contextlib.suppress(Exception):
-                    if not self._measurement.failed(error):
+                    if is_own:
+                        self._report_out_of_memory(error)
+                    elif not self._measurement.failed(error):
                         self._reporter.channel.send(describe(error, "iteration", advise=False))
             show(kind, error, trace)
 
         sys.excepthook = report
+
+    def _report_out_of_memory(self, error: BaseException) -> None:
+        recording = self._measurement.record_error(self._first_call) if is_out_of_memory(error) else None
+        if recording is None:
+            return
+        message = {
+            "type": "outOfMemory",
+            "batchSize": self._measurement.batch_size,
+            "bytes": len(recording),
+            "reservedBytes": self._measurement.reserved_bytes,
+            **numbers(error),
+        }
+        self._reporter.channel.send(message)
+        self._reporter.channel.send_bytes(recording)
+        self._reporter.channel.send(describe(error, "iteration", advise=False))
 
     def _watch_compile(self) -> None:
         """Not at once: inductor's settings take a second to import."""
@@ -309,8 +334,17 @@ class _Script:
     @dynamo.unseen
     def _made_optimizer(self, optimizer: Any) -> None:
         self._optimizers.add(optimizer)
+        if self._await_first_call is None and not self._measurement.steps and self._may_be_followed():
+            self._await_first_call = self._recorder.watch_module_calls(self._first_called)
         if not self._boundary.requested and self._boundary.kind != "forward":
             self._forget_inference()
+
+    def _first_called(self, *_: Any) -> None:
+        import torch
+
+        if torch.is_grad_enabled() and self._await_first_call is not None:
+            self._first_call = self._recorder.moment()
+            self._await_first_call()
 
     @dynamo.unseen
     def _optimizer_stepped(self, optimizer: Any, *, closure_runs: int) -> None:
@@ -498,6 +532,8 @@ class _Script:
     def _leave(self) -> None:
         self._is_over = True
         self._measurement.remove_hooks()
+        if self._await_first_call is not None:
+            self._await_first_call()
         self._await_forward_no_longer()
         self._forget_inference()
         self._patches.undo()

@@ -237,6 +237,11 @@ class Recorder:
             self.end()
         return raised
 
+    def record_past(self, moment: int) -> None:
+        """A recording of what was allocated since a moment(), without operations: finish() has it, a few milliseconds
+        later."""
+        self._agent.record_past(moment)
+
     def begin(self) -> None:
         """Begins a recording; a recording that is going on is forgotten."""
         if not self._device.is_host:
