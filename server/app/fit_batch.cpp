@@ -30,6 +30,7 @@ struct Fitting {
   std::vector<ChangeRequest> requests;
   std::vector<Captured> captured;
   analysis::WhatIf answer;
+  std::vector<analysis::ChangeAnswer> over_batch{};
   double above = 0;  ///< of the fitted peak, over that of the operations
 };
 
@@ -45,10 +46,12 @@ const ChangeAnswer* row_of(const Fitting& fitting, const ChangeRequest& request)
   return is_known ? &*found : nullptr;
 }
 
-const Captured* captured_of(const Fitting& fitting, const ChangeRequest& request) {
-  const auto index = std::ranges::find(fitting.requests, request) - fitting.requests.begin();
-  const auto found = std::ranges::find(fitting.captured, static_cast<int>(index) + 1, &Captured::change);
-  return found == fitting.captured.end() ? nullptr : &*found;
+/// `captured` is of `requests`, by index + 1.
+const Captured* captured_of(const std::vector<ChangeRequest>& requests, const std::vector<Captured>& captured,
+                            const ChangeRequest& request) {
+  const auto index = std::ranges::find(requests, request) - requests.begin();
+  const auto found = std::ranges::find(captured, static_cast<int>(index) + 1, &Captured::change);
+  return found == captured.end() ? nullptr : &*found;
 }
 
 /// Above 0: bytes that are lacking; below 0: that are left.
@@ -61,7 +64,7 @@ double lacking_bytes(const Fitting& fitting, const ChangeAnswer& row) {
 std::vector<CheckpointedModule> modules_of(const Fitting& fitting, const ChangeRequest& request,
                                            const KnownTimes& known) {
   const ChangeAnswer* const without = row_of(fitting, request);
-  const Captured* const unchanged = captured_of(fitting, request);
+  const Captured* const unchanged = captured_of(fitting.requests, fitting.captured, request);
   if (without == nullptr || unchanged == nullptr || lacking_bytes(fitting, *without) <= 0) {
     return {};
   }
@@ -70,7 +73,7 @@ std::vector<CheckpointedModule> modules_of(const Fitting& fitting, const ChangeR
   for (const char* way : kWays) {
     const ChangeRequest all = combined(request, {way});
     const ChangeAnswer* const row = row_of(fitting, all);
-    const Captured* const captured = captured_of(fitting, all);
+    const Captured* const captured = captured_of(fitting.requests, fitting.captured, all);
     if (row != nullptr && captured != nullptr) {
       steps.push_back({way, captured, row->predicted->step_ms - without->predicted->step_ms});
       may_fit = may_fit || lacking_bytes(fitting, *row) <= 0;
@@ -86,6 +89,7 @@ std::vector<CheckpointedModule> modules_of(const Fitting& fitting, const ChangeR
 struct FittingPlan {
   CheckpointPlan plan;
   ChangeAnswer row;
+  Captured captured;  ///< of it
 };
 
 bool is_faster(const ChangeAnswer& row, const std::optional<FittingPlan>& best) {
@@ -122,7 +126,7 @@ base::Task<base::Result<FittingPlan, RunFailure>> without_surplus(ExperimentRunn
         return combined(request, request_of(modules, each)) == row.change;
       });
       if (is_known && plan != plans.end() && lacking_bytes(*fitting, row) <= 0 && is_faster(row, cheaper)) {
-        cheaper = FittingPlan{*plan, row};
+        cheaper = FittingPlan{*plan, row, *captured_of(question.requests, predicted->captured, row.change)};
       }
     }
     if (!cheaper.has_value()) {
@@ -170,7 +174,7 @@ base::Task<base::Result<void, RunFailure>> add_plan(ExperimentRunner& runner, Pr
       wanted += lacking;
     } else {
       if (is_faster(row, best)) {
-        best = FittingPlan{*plan, row};
+        best = FittingPlan{*plan, row, *captured_of({planned}, predicted->captured, planned)};
       }
       wanted = std::max(plan->saved_bytes + lacking, std::nextafter(too_little, wanted));
     }
@@ -181,15 +185,44 @@ base::Task<base::Result<void, RunFailure>> add_plan(ExperimentRunner& runner, Pr
     if (!cheapest) {
       co_return cheapest.error();
     }
+    fitting->requests.push_back(cheapest->row.change);
+    cheapest->captured.change = static_cast<int>(fitting->requests.size());
+    fitting->captured.push_back(std::move(cheapest->captured));
     fitting->answer.changes.push_back(std::move(cheapest->row));
   }
   co_return base::Result<void, RunFailure>();
 }
 
+/// What each change brings over the batch size alone, whose operations are the first ones that were captured with it.
+void predict_over_batch(const PredictedStep& step, Fitting& fitting) {
+  const auto unchanged = std::ranges::find(fitting.captured, 0, &Captured::change);
+  const Captured* const alone = captured_of(fitting.requests, fitting.captured, fitting.requests.front());
+  const auto base = unchanged != fitting.captured.end() && alone != nullptr
+                        ? base_at(*step.base, *unchanged, *alone, step.times->timed.known)
+                        : std::nullopt;
+  if (!base.has_value()) {
+    return;
+  }
+  std::vector<ChangeRequest> requests;
+  std::vector<Captured> captured = {*alone};
+  captured.front().change = 0;
+  for (const ChangeRequest& request : fitting.requests) {
+    const Captured* const found = captured_of(fitting.requests, fitting.captured, request);
+    if (request.size() > 1 && found != nullptr) {
+      requests.emplace_back(request.begin() + 1, request.end());
+      captured.push_back(*found);
+      captured.back().change = static_cast<int>(requests.size());
+    }
+  }
+  analysis::WhatIf answer = answer_what_if(*base, requests, captured, step.times->timed.known, step.user);
+  judge_predictions(answer);
+  fitting.over_batch = std::move(answer.changes);
+}
+
 }  // namespace
 
-base::Task<base::Result<analysis::WhatIf, RunFailure>> predict_fitting(ExperimentRunner& runner, PredictedStep step,
-                                                                       FitQuestion question) {
+base::Task<base::Result<FittingAnswer, RunFailure>> predict_fitting(ExperimentRunner& runner, PredictedStep step,
+                                                                    FitQuestion question) {
   const ChangeRequest alone = batch_size_change(question.batch_size);
   auto fitting = std::make_shared<Fitting>(Fitting{question, fitting_requests(question.batch_size), {}, {}});
   auto predicting = predict_changes(runner, step, {fitting->requests}, {});
@@ -209,7 +242,9 @@ base::Task<base::Result<analysis::WhatIf, RunFailure>> predict_fitting(Experimen
       co_return added.error();
     }
   }
-  co_return std::move(fitting->answer);
+  auto predicting_over = runner.off_loop([step, fitting] { predict_over_batch(step, *fitting); });
+  co_await std::move(predicting_over);
+  co_return FittingAnswer{std::move(fitting->answer), std::move(fitting->over_batch)};
 }
 
 }  // namespace ridgeline::app

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "analysis/values/what_if.h"
 #include "app/experiment_runner.h"
@@ -19,10 +20,16 @@ struct FitQuestion {
   std::optional<double> fitted_peak_bytes{};
 };
 
+struct FittingAnswer {
+  analysis::WhatIf answer;
+  /// The same changes of the step at that batch size, without it: see make_fit(). Fewer, where that is not known.
+  std::vector<analysis::ChangeAnswer> over_batch;
+};
+
 /// Predicts fitting_requests(). Where a step does not fit, and does with all repeated modules checkpointed, also which
 /// of these to checkpoint, and how: the plan of cheapest_plan() whose own operations, listed, are predicted to fit; in
 /// the answer it is a row as the others are. For make_fit().
-base::Task<base::Result<analysis::WhatIf, RunFailure>> predict_fitting(ExperimentRunner& runner, PredictedStep step,
-                                                                       FitQuestion question);
+base::Task<base::Result<FittingAnswer, RunFailure>> predict_fitting(ExperimentRunner& runner, PredictedStep step,
+                                                                    FitQuestion question);
 
 }  // namespace ridgeline::app

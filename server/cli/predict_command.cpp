@@ -119,10 +119,11 @@ int answer_make_fit(const PredictOptions& options, const Runs& runs, const app::
   if (!found) {
     return found.error();
   }
-  const auto answer = app::make_fit(*found, size, limit, question.fitted_peak_bytes);
+  const auto answer = app::make_fit(found->answer, found->over_batch, size, limit, question.fitted_peak_bytes);
   if (!answer.has_value()) {
-    return fail(fmt::format("The memory of a batch of {} cannot be predicted: {}.", size, found->changes.back().reason),
-                kExitEntryFailed);
+    return fail(
+        fmt::format("The memory of a batch of {} cannot be predicted: {}.", size, found->answer.changes.back().reason),
+        kExitEntryFailed);
   }
   return write_out(options.output->format == "json" ? report::json_make_fit(*answer)
                                                     : report::text_make_fit(*answer, text_options(*options.output)),

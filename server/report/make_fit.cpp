@@ -49,7 +49,11 @@ void row_of(Page& page, const FittingChange& row, int name_width) {
   const std::string peak = bytes(static_cast<double>(row.peak_bytes)) + (row.fits ? ": fits" : ": does not fit");
   const std::string time = duration(row.step_ms) + (row.change.empty() ? "" : ", " + speed_up_text(row.speed_up));
   page.line("  " + left(clip(name_of(row), name_width - 2), name_width) + left(peak, kPeakColumns) + time);
-  page.prose("", printable(row.takes), 6);
+  std::string note = printable(row.takes);
+  if (analysis::is_wide(row.speed_up) && !row.largest_error.empty()) {
+    note += (note.empty() ? "" : "; ") + ("wide, since " + row.largest_error);
+  }
+  page.prose("", note, 6);
 }
 
 /// Why changes do not apply, and which: each reason once.
@@ -91,7 +95,8 @@ Json row_json(const FittingChange& row) {
           {"peakBytes", applies ? Json(row.peak_bytes) : Json(nullptr)},
           {"fits", row.fits},
           {"stepMs", applies ? Json(row.step_ms) : Json(nullptr)},
-          {"speedUp", applies ? speed_up : Json(nullptr)}};
+          {"speedUp", applies ? speed_up : Json(nullptr)},
+          {"wideBecause", analysis::is_wide(row.speed_up) ? row.largest_error : ""}};
 }
 
 }  // namespace

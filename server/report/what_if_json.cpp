@@ -32,7 +32,8 @@ nlohmann::ordered_json predicted_json(const analysis::PredictedChange& predicted
                                  {"verdict", direction_name(analysis::direction_of(predicted.speed_up))},
                                  {"stepMs", predicted.step_ms},
                                  {"measuredShare", predicted.measured_share},
-                                 {"byRule", predicted.by_rule}};
+                                 {"byRule", predicted.by_rule},
+                                 {"wideBecause", analysis::is_wide(predicted.speed_up) ? predicted.largest_error : ""}};
   json["peakBytes"] = predicted.peak_bytes.has_value() ? nlohmann::ordered_json(*predicted.peak_bytes) : nullptr;
   return json;
 }

@@ -123,6 +123,19 @@ std::string nothing_text(const ChangeAnswer& row) {
   return text;
 }
 
+/// What a prediction is made of, where that is less than times of all operations.
+std::string basis_of_prediction(const WhatIf& answer, const ChangeAnswer& row) {
+  if (row.predicted->by_rule && row.predicted->measured_share <= 0) {
+    return answer.from_trace ? "" : "by rule, on the graph of the step";
+  }
+  if (row.predicted->by_rule) {
+    return "partly by rule, on the graph of the changed step";
+  }
+  return row.predicted->measured_share < 0.9 ? share(1 - row.predicted->measured_share) +
+                                                   " of the changed time is of operations that could not be timed alone"
+                                             : "";
+}
+
 }  // namespace
 
 std::string speed_up_text(double value) {
@@ -208,15 +221,12 @@ std::string certainty_text(const WhatIf& answer, const ChangeAnswer& row) {
   if (!row.predicted.has_value()) {
     return row.reason.empty() && may_be_tried(row) ? row.not_predicted + ": try it" : "";
   }
-  if (row.predicted->by_rule && row.predicted->measured_share <= 0) {
-    return answer.from_trace ? "" : "by rule, on the graph of the step";
+  const std::string basis = basis_of_prediction(answer, row);
+  if (row.tried.has_value() || !analysis::is_wide(row.predicted->speed_up) || row.predicted->largest_error.empty()) {
+    return basis;
   }
-  if (row.predicted->by_rule) {
-    return "partly by rule, on the graph of the changed step";
-  }
-  return row.predicted->measured_share < 0.9 ? share(1 - row.predicted->measured_share) +
-                                                   " of the changed time is of operations that could not be timed alone"
-                                             : "";
+  return basis + (basis.empty() ? "" : "; ") + "wide, since " + row.predicted->largest_error +
+         (may_be_tried(row) ? ": try it" : "");
 }
 
 std::string basis_text(const WhatIf& answer) {

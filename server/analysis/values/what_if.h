@@ -31,6 +31,9 @@ inline Direction direction_of(const SpeedUp& speed_up) {
                        : (may_be_faster ? Direction::kFaster : Direction::kSame);
 }
 
+/// Whether an interval is so wide that its reason matters.
+inline bool is_wide(const SpeedUp& speed_up) { return speed_up.high > 2 * speed_up.low; }
+
 /// From the graph of the step and the times of operations; the changed step was not run.
 struct PredictedChange {
   SpeedUp speed_up;
@@ -42,6 +45,7 @@ struct PredictedChange {
   bool by_rule = false;  ///< all of it, or a part: on the graph of the step, by a rule that guesses
   /// `speed_up` before its interval was widened by what predictions of other models missed; absent: it was not.
   std::optional<SpeedUp> uncalibrated{};
+  std::string largest_error{};  ///< what makes most of the interval, as a clause; see is_wide()
 };
 
 /// The changed step ran in turns with the unchanged one.
@@ -94,9 +98,10 @@ struct FittingChange {
   std::vector<std::string> change;  ///< as it is asked for; empty: the batch size alone
   std::string title;
   std::string takes;
-  std::string reason;  ///< why it does not apply; then there is nothing else
-  double step_ms = 0;  ///< predicted, of all samples of the batch
-  SpeedUp speed_up;    ///< over the batch size alone
+  std::string reason;           ///< why it does not apply; then there is nothing else
+  double step_ms = 0;           ///< predicted, of all samples of the batch
+  SpeedUp speed_up;             ///< over the batch size alone
+  std::string largest_error{};  ///< PredictedChange::largest_error of that
   std::uint64_t peak_bytes = 0;
   bool fits = false;
 };

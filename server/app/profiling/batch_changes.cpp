@@ -20,12 +20,12 @@ using analysis::SpeedUp;
 
 constexpr std::string_view kBatchSize = "batch-size:";
 
-const ChangeAnswer* find(const analysis::WhatIf& answer, const protocol::ChangeRequest& change) {
-  const auto found = std::ranges::find(answer.changes, change, &ChangeAnswer::change);
-  return found == answer.changes.end() || !found->predicted.has_value() ? nullptr : &*found;
+const ChangeAnswer* find(std::span<const ChangeAnswer> answers, const protocol::ChangeRequest& change) {
+  const auto found = std::ranges::find(answers, change, &ChangeAnswer::change);
+  return found == answers.end() || !found->predicted.has_value() ? nullptr : &*found;
 }
 
-/// As independent errors, which is wider than they are: both steps have most of their operations in common.
+/// As independent errors.
 SpeedUp ratio_of(const SpeedUp& changed, const SpeedUp& unchanged) {
   const double value = changed.value / unchanged.value;
   const double down = std::hypot(std::log(changed.value / changed.low), std::log(unchanged.high / unchanged.value));
@@ -60,7 +60,7 @@ protocol::ChangeRequest without_batch_size(protocol::ChangeRequest request) {
 }
 
 std::optional<analysis::RefinedBatch> refined_batch(const analysis::WhatIf& answer, int batch_size) {
-  const ChangeAnswer* row = find(answer, batch_size_change(batch_size));
+  const ChangeAnswer* row = find(answer.changes, batch_size_change(batch_size));
   if (row == nullptr || answer.batch_size < 1 || answer.step_ms <= 0) {
     return std::nullopt;
   }
@@ -101,9 +101,10 @@ std::vector<protocol::ChangeRequest> fitting_requests(int batch_size) {
   return requests;
 }
 
-std::optional<analysis::MakeFit> make_fit(const analysis::WhatIf& answer, int batch_size, std::uint64_t limit_bytes,
+std::optional<analysis::MakeFit> make_fit(const analysis::WhatIf& answer, std::span<const ChangeAnswer> over_batch,
+                                          int batch_size, std::uint64_t limit_bytes,
                                           std::optional<double> fitted_peak_bytes) {
-  const ChangeAnswer* alone = find(answer, batch_size_change(batch_size));
+  const ChangeAnswer* alone = find(answer.changes, batch_size_change(batch_size));
   if (alone == nullptr || !alone->predicted->peak_bytes.has_value()) {
     return std::nullopt;
   }
@@ -119,11 +120,20 @@ std::optional<analysis::MakeFit> make_fit(const analysis::WhatIf& answer, int ba
                          .warnings = answer.warnings};
   for (const ChangeAnswer& row : answer.changes) {
     const protocol::ChangeRequest change(row.change.begin() + 1, row.change.end());
-    FittingChange fitting{change, step::title_of(change), step::takes_of(change), row.reason, 0, {}, 0, false};
+    FittingChange fitting{.change = change,
+                          .title = step::title_of(change),
+                          .takes = step::takes_of(change),
+                          .reason = row.reason,
+                          .speed_up = {}};
     if (row.predicted.has_value() && row.predicted->peak_bytes.has_value()) {
       const double peak = std::max(0.0, static_cast<double>(*row.predicted->peak_bytes) + above);
       fitting.step_ms = row.predicted->step_ms;
-      fitting.speed_up = &row == alone ? SpeedUp{} : ratio_of(row.predicted->speed_up, alone->predicted->speed_up);
+      const ChangeAnswer* const over = find(over_batch, change);
+      if (&row != alone) {
+        fitting.speed_up =
+            over != nullptr ? over->predicted->speed_up : ratio_of(row.predicted->speed_up, alone->predicted->speed_up);
+        fitting.largest_error = (over != nullptr ? over : &row)->predicted->largest_error;
+      }
       fitting.peak_bytes = static_cast<std::uint64_t>(std::llround(peak));
       fitting.fits = fitting.peak_bytes <= limit_bytes;
     }

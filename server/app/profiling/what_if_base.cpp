@@ -138,6 +138,20 @@ base::Result<analysis::PredictedChange> predict(const step::ChangeBasis& basis, 
   return step::predict_on_graph(step::after_runner(*graph, *step, keeps_parameters), parts.graph, user);
 }
 
+std::optional<step::StandaloneTime> time_alone(const KnownTimes& known, const std::string& key) {
+  const auto found = known.find(key);
+  return found != known.end() && found->second.reason.empty()
+             ? std::optional(step::StandaloneTime{likely_ns(found->second), found->second.disturbed})
+             : std::nullopt;
+}
+
+/// Whether both steps run operations of the same names, in the same order.
+bool has_same_operations(const protocol::CapturedStep& a, const protocol::CapturedStep& b) {
+  return std::ranges::equal(a.operations, b.operations, [&](const auto& one, const auto& other) {
+    return a.names[static_cast<std::size_t>(one.name)] == b.names[static_cast<std::size_t>(other.name)];
+  });
+}
+
 /// The type that most arithmetic of matrices in a step has; empty where there is none.
 std::string matrix_type_of(const protocol::CapturedStep& step) {
   std::map<std::string, double> flops_by_type;
@@ -406,12 +420,7 @@ analysis::WhatIf answer_what_if(const WhatIfBase& base, const std::vector<protoc
                                 const std::vector<protocol::Captured>& captured, const KnownTimes& known,
                                 const step::UserChanges& user) {
   analysis::WhatIf answer = base.answer;
-  const auto times = [&](const std::string& key) -> std::optional<step::StandaloneTime> {
-    const auto found = known.find(key);
-    return found != known.end() && found->second.reason.empty()
-               ? std::optional(step::StandaloneTime{likely_ns(found->second), found->second.disturbed})
-               : std::nullopt;
-  };
+  const auto times = [&](const std::string& key) { return time_alone(known, key); };
   const auto basis = basis_of(base, find(captured, 0), times, known);
   const auto graph = basis_on_graph(base);
   const protocol::Captured* unchanged = find(captured, 0);
@@ -444,6 +453,27 @@ analysis::WhatIf answer_what_if(const WhatIfBase& base, const std::vector<protoc
   return answer;
 }
 
+std::optional<WhatIfBase> base_at(const WhatIfBase& base, const protocol::Captured& unchanged,
+                                  const protocol::Captured& at_size, const KnownTimes& known) {
+  const auto times = [&](const std::string& key) { return time_alone(known, key); };
+  const auto basis = basis_of(base, &unchanged, times, known);
+  if (!basis || !at_size.step.has_value() || !has_same_operations(*unchanged.step, *at_size.step)) {
+    return std::nullopt;
+  }
+  auto step = step::predict_step(*basis, at_size, times);
+  if (!step) {
+    return std::nullopt;
+  }
+  WhatIfBase at = base;
+  at.graph = std::move(step->graph);
+  at.step_ms = at.answer.step_ms = step->predicted.step_ms;
+  at.answer.batch_size = at_size.batch_size;
+  at.answer.peak_bytes = step->predicted.peak_bytes.value_or(0);
+  at.peak_known = step->predicted.peak_bytes.has_value();
+  at.other_steps.clear();
+  return at;
+}
+
 std::vector<analysis::ChangeAnswer> answers_on_graph(const WhatIfBase& base,
                                                      const std::vector<protocol::ChangeRequest>& changes,
                                                      const step::UserChanges& user) {
@@ -468,6 +498,9 @@ void judge_predictions(analysis::WhatIf& answer) {
     predicted.uncalibrated = predicted.speed_up;
     predicted.speed_up = step::calibrated(predicted.speed_up, parts.runner, predicted.measured_share);
     const auto [value, low, high] = predicted.speed_up;
+    if (high / low > std::pow(predicted.uncalibrated->high / predicted.uncalibrated->low, 2)) {
+      predicted.largest_error = "predictions of such changes missed by as much on other models";
+    }
     if (predicted.measured_share < kLeastMeasured) {
       row.not_predicted = fmt::format("{:.0f} % of the changed time is of operations that could not be timed alone",
                                       100 * (1 - predicted.measured_share));

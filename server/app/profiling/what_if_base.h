@@ -127,6 +127,12 @@ analysis::WhatIf answer_what_if(const WhatIfBase& base, const std::vector<protoc
                                 const std::vector<protocol::Captured>& captured, const KnownTimes& known,
                                 const step::UserChanges& user = {});
 
+/// The base at another batch size, as it is predicted: for what changes of that step bring, whose errors are of what
+/// these change alone. Nothing where the step runs other operations at that size. `unchanged` and `at_size`: as they
+/// were captured.
+std::optional<WhatIfBase> base_at(const WhatIfBase& base, const protocol::Captured& unchanged,
+                                  const protocol::Captured& at_size, const KnownTimes& known);
+
 /// What a what-if answer shows of its predictions: intervals are widened by what predictions of other models missed
 /// (step::calibrated), and a change of which more than half was not measured has none, nor one whose interval says
 /// nothing.

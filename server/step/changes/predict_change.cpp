@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <utility>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "analysis/time/models.h"
 #include "step/changes/prediction_error.h"
@@ -34,6 +38,15 @@ SpeedUp speed_up_of(const Baseline& unchanged, double changed_ms, double error_m
   const double scaled = samples * unchanged.step_ms;
   return {scaled / changed_ms, scaled / (changed_ms + error_ms + waits_ms) / (1 + unchanged.noise),
           scaled / std::max(least, changed_ms - error_ms) * (1 + unchanged.noise)};
+}
+
+struct ErrorPart {
+  double ms = 0;
+  std::string clause;
+};
+
+const std::string& clause_of_largest(const std::vector<ErrorPart>& parts) {
+  return std::ranges::max_element(parts, {}, &ErrorPart::ms)->clause;
 }
 
 /// By how much longer the changed step takes where hosts wait for the device in code of the change, ns: at most as long
@@ -133,15 +146,31 @@ base::Result<PredictedStep> predict_step(const ChangeBasis& basis, const protoco
   const double changed_ms = static_cast<double>(after->total_ns) * basis.ms_per_ns;
   const double spread = std::max(kLeastSpread, retimed.spread);
   const double measured_ms = (retimed.changed_after_ns - std::min(retimed.assumed_ns, retimed.changed_after_ns)) / 1e6;
-  const double error_ms =
-      std::hypot(std::hypot(kLeastError * changed_ms, kTwoSigma * spread * measured_ms, retimed.assumed_error_ns / 1e6),
-                 kSystematicShare * (baseline.step_ms - changed_ms),
-                 std::hypot(kHostError * retimed.host_ns, kPageFaultError * retimed.page_faults_ns) / 1e6);
+  const double waits_ms = waits_ns(retimed, *after) * basis.ms_per_ns;
+  const std::vector<ErrorPart> parts = {
+      {kTwoSigma * spread * measured_ms,
+       fmt::format("what operations take in the step and what they take alone differ by up to {:.0f} %",
+                   100 * kTwoSigma * spread)},
+      {retimed.assumed_error_ns / 1e6, "some of its operations could not be timed alone"},
+      {kSystematicShare * std::abs(baseline.step_ms - changed_ms),
+       fmt::format("{:.0f} % of so large a difference may come back in another form", 100 * kSystematicShare)},
+      {kHostError * retimed.host_ns / 1e6, "what the host does between operations that come or go is an estimate"},
+      {kPageFaultError * std::abs(retimed.page_faults_ns) / 1e6,
+       "what the system takes to give memory to operations that come or go is an estimate"},
+      {kLeastError * changed_ms, "no step takes the same time twice"}};
+  double error_ms = 0;
+  for (const ErrorPart& part : parts) {
+    error_ms = std::hypot(error_ms, part.ms);
+  }
   PredictedStep step;
   step.samples = static_cast<double>(changed.batch_size) / std::max(1, baseline.batch_size);
-  const double waits_ms = waits_ns(retimed, *after) * basis.ms_per_ns;
   step.error_ms = error_ms + waits_ms;
   PredictedChange& predicted = step.predicted;
+  predicted.largest_error =
+      clause_of_largest({{error_ms, clause_of_largest(parts)},
+                         {waits_ms, "hosts may wait for the device in code of the change"},
+                         {baseline.noise * changed_ms,
+                          fmt::format("the step's own time was measured within {:.0f} %", 100 * baseline.noise)}});
   predicted.speed_up = speed_up_of(baseline, changed_ms, error_ms, waits_ms, step.samples);
   predicted.step_ms = changed_ms;
   if (baseline.captured_peak_bytes.has_value()) {

@@ -4,7 +4,11 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <utility>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "step/changes/apply_change.h"
 #include "step/changes/change_limits.h"
@@ -130,6 +134,14 @@ void widen_by_others(const GraphBasis& basis, const std::vector<std::string>& re
   speed_up.high *= std::max({1.0, ratios[ratios.size() - 1 - outside], all});
 }
 
+/// Of the interval's logarithm.
+double width_of(const SpeedUp& speed_up) { return std::log(speed_up.high / speed_up.low); }
+
+/// The clause of the greatest width.
+std::string largest_error(std::vector<std::pair<double, std::string>> parts) {
+  return std::ranges::max_element(parts, {}, &std::pair<double, std::string>::first)->second;
+}
+
 bool has_same_memory(const Graph& a, const Graph& b) {
   return std::ranges::equal(a.memory, b.memory, {}, &MemoryChange::bytes, &MemoryChange::bytes);
 }
@@ -189,7 +201,8 @@ GraphBasis after_runner(const GraphBasis& unchanged, const PredictedStep& change
                                   .error_ms = changed.error_ms,
                                   .samples = changed.samples,
                                   .measured_share = changed.predicted.measured_share,
-                                  .memory_changed = basis.peak_bytes != unchanged.peak_bytes};
+                                  .memory_changed = basis.peak_bytes != unchanged.peak_bytes,
+                                  .largest_error = changed.predicted.largest_error};
   return basis;
 }
 
@@ -230,7 +243,15 @@ base::Result<PredictedChange> predict_on_graph(const GraphBasis& basis, const st
   predicted.step_ms = middle;
   SpeedUp& speed_up = predicted.speed_up;
   speed_up = {speed(middle), speed(slowest + error(slowest)), speed(fastest - error(fastest))};
+  const SpeedUp by_itself = speed_up;
   widen_by_others(basis, requests, user, speed_up);
+  predicted.largest_error = largest_error(
+      {{std::log(speed(fastest) / speed(slowest)),
+        fmt::format("the rule's guesses lie between {:.2f}× and {:.2f}×", speed(slowest), speed(fastest))},
+       {2 * start.error_ms / start.step_ms, start.largest_error},
+       {width_of(speed_up) - width_of(by_itself), "it does not bring the same in all recorded steps"},
+       {2 * std::log1p(basis.noise),
+        fmt::format("the step's own time was measured within {:.0f} %", 100 * basis.noise)}});
   speed_up.low = std::max(speed_up.low, std::min(speed_up.value, speed(limits.most_ms))) / (1 + basis.noise);
   speed_up.high = std::min(speed_up.high, std::max(speed_up.value, speed(limits.least_ms))) * (1 + basis.noise);
   predicted.measured_share = start.measured_share;

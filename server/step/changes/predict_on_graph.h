@@ -33,6 +33,7 @@ struct GraphBasis {
     double samples = 1;   ///< over those of the unchanged step
     double measured_share = 0;
     bool memory_changed = false;  ///< and Graph::memory does not show that
+    std::string largest_error{};  ///< PredictedChange::largest_error
   };
   std::optional<Start> start{};
   /// Other recorded steps of the same code, where they differ: the interval has what the change brings in them.

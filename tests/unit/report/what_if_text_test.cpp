@@ -65,6 +65,24 @@ TEST(WhatIfText, ListsApartWhatBringsNothing) {
   EXPECT_THAT(json_what_if(answer), HasSubstr("\"bringsNothing\": true"));
 }
 
+TEST(WhatIfText, SaysWhyAnIntervalIsWide) {
+  analysis::WhatIf answer;
+  answer.peak_bytes = 1;
+  answer.changes = {predicted({1.6, 1.2, 2.5}), predicted({1.6, 1.2, 2.3})};
+  for (analysis::ChangeAnswer& row : answer.changes) {
+    row.predicted->largest_error = "no step takes the same time twice";
+  }
+  EXPECT_EQ(certainty_text(answer, answer.changes[0]), "wide, since no step takes the same time twice: try it");
+  EXPECT_EQ(certainty_text(answer, answer.changes[1]), "");
+  answer.changes[0].predicted->measured_share = 0.8;
+  answer.changes[0].can_be_tried = false;
+  EXPECT_EQ(certainty_text(answer, answer.changes[0]),
+            "20 % of the changed time is of operations that could not be timed alone; wide, since no step takes the "
+            "same time twice");
+  EXPECT_THAT(json_what_if(answer), HasSubstr("\"wideBecause\": \"no step takes the same time twice\""));
+  EXPECT_THAT(json_what_if(answer), HasSubstr("\"wideBecause\": \"\""));
+}
+
 TEST(TriedText, SaysWhereThereIsNoClearChange) {
   analysis::ChangeAnswer row;
   EXPECT_EQ(tried_text(row), "");

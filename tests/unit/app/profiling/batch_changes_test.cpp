@@ -57,7 +57,7 @@ TEST(MakeFit, AsksAboutTheBatchSizeAloneFirst) {
 
 TEST(MakeFit, RanksWhatFitsBySpeedAndCountsFromTheFittedPeak) {
   // The fitted peak is 100 more than what was captured: so is each change's.
-  const auto made = make_fit(answer_for_64(), 64, 850, 1100.0);
+  const auto made = make_fit(answer_for_64(), {}, 64, 850, 1100.0);
   ASSERT_TRUE(made);
   std::vector<std::string> names;
   for (const analysis::FittingChange& change : made->changes) {
@@ -78,10 +78,22 @@ TEST(MakeFit, RanksWhatFitsBySpeedAndCountsFromTheFittedPeak) {
   EXPECT_THAT(text, HasSubstr("checkpoint is left out: no kind of module is repeated"));
 }
 
+TEST(MakeFit, TakesIntervalsOfTheStepAtThatBatchSizeWhereTheyAreKnown) {
+  ChangeAnswer over = row({"bf16-autocast"}, 1.58, 13, 0);
+  over.predicted->speed_up = {1.58, 1.5, 1.7};
+  over.predicted->largest_error = "no step takes the same time twice";
+  const auto made = make_fit(answer_for_64(), {&over, 1}, 64, 850, 1100.0);
+  ASSERT_TRUE(made);
+  EXPECT_DOUBLE_EQ(made->changes[1].speed_up.low, 1.5);
+  EXPECT_EQ(made->changes[1].largest_error, "no step takes the same time twice");
+  EXPECT_DOUBLE_EQ(made->changes[1].step_ms, 12.5);
+  EXPECT_DOUBLE_EQ(made->changes[2].speed_up.value, 0.8) << "of both predictions";
+}
+
 TEST(MakeFit, WithoutAPeakThereIsNoAnswer) {
   analysis::WhatIf answer = answer_for_64();
   answer.changes.front().predicted->peak_bytes.reset();
-  EXPECT_FALSE(make_fit(answer, 64, 850, 1100.0));
+  EXPECT_FALSE(make_fit(answer, {}, 64, 850, 1100.0));
 }
 
 }  // namespace

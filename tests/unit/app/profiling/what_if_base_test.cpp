@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/unit/step/changes/listed_step.h"
+
 namespace ridgeline::app {
 namespace {
 
@@ -135,6 +137,46 @@ TEST(AnswerWhatIf, OffersNoPrecisionThatTheStepHasAlready) {
   EXPECT_EQ(reason("bf16-autocast"), "the step computes in bfloat16 already");
   EXPECT_THAT(reason("fp16-autocast"), Not(HasSubstr("already")));
   EXPECT_THAT(reason("fused-optimizer"), Not(HasSubstr("already")));
+}
+
+TEST(BaseAt, WhatAChangeBringsAtAnotherBatchSizeHasTheErrorsOfTheChangeAlone) {
+  step::testing::Step step;
+  step.operation("aten::mm", "32", 1'000'000).operation("aten::relu", "32", 100'000);
+  WhatIfBase base;
+  base.graph = step.graph;
+  base.step_ms = base.answer.step_ms = 1.1;
+  base.answer.batch_size = 32;
+  KnownTimes known;
+  for (const auto& [key, ns] :
+       {std::pair("aten::mm32", 1e6), {"aten::mm64", 2e6}, {"aten::relu32", 1e5}, {"aten::relu64", 2e5}}) {
+    known[key] = {.key = key, .ns = ns, .low = ns, .high = ns};
+  }
+  const auto of = [](int change, int batch_size, protocol::CapturedStep operations) {
+    protocol::Captured captured;
+    captured.change = change;
+    captured.batch_size = batch_size;
+    captured.step = std::move(operations);
+    return captured;
+  };
+  const auto twice = step::testing::captured({{"aten::mm", "64"}, {"aten::relu", "64"}});
+  const auto without_relu = step::testing::captured({{"aten::mm", "64"}});
+  const auto unchanged = of(0, 32, step.captured);
+  const auto both = answer_what_if(base, {{"batch-size:64"}, {"batch-size:64", "checkpoint"}},
+                                   {unchanged, of(1, 64, twice), of(2, 64, without_relu)}, known);
+  const auto at = base_at(base, unchanged, of(1, 64, twice), known);
+  ASSERT_TRUE(at);
+  EXPECT_NEAR(at->step_ms, 2.2, 1e-6);
+  EXPECT_EQ(at->answer.batch_size, 64);
+  const auto over = answer_what_if(*at, {{"checkpoint"}}, {of(0, 64, twice), of(1, 64, without_relu)}, known);
+  ASSERT_TRUE(over.changes[0].predicted && both.changes[0].predicted && both.changes[1].predicted);
+  const analysis::SpeedUp& found = over.changes[0].predicted->speed_up;
+  EXPECT_NEAR(found.value, 1.1, 1e-6);
+  EXPECT_NEAR(over.changes[0].predicted->step_ms, 2, 1e-6);
+  EXPECT_LT(found.high / found.low, 1.2) << "only relu is another";
+  for (const analysis::ChangeAnswer& row : both.changes) {
+    EXPECT_GT(row.predicted->speed_up.high / row.predicted->speed_up.low, 1.25) << "all operations are others";
+  }
+  EXPECT_FALSE(base_at(base, unchanged, of(1, 64, without_relu), known)) << "not the same operations";
 }
 
 TEST(JudgePredictions, GivesNoneWhereMoreThanHalfWasNotMeasured) {

@@ -95,20 +95,25 @@ TEST(PredictChange, HooksMayWaitForTheDevice) {
   EXPECT_LE(changed->predicted.speed_up.low, 160.0 / (70 + 150));
   EXPECT_GT(changed->predicted.speed_up.low, 0.9 * 160 / (70 + 150));
   EXPECT_GT(changed->predicted.speed_up.high, 1);
+  EXPECT_EQ(changed->predicted.largest_error, "hosts may wait for the device in code of the change");
 }
 
 TEST(PredictChange, WhatIsNotMeasuredWidensTheInterval) {
   Step step;
   step.operation("aten::mm", "32", 1'000'000);
   const Baseline baseline{.step_ms = 1, .batch_size = 32};
+  std::string clause;
   const auto width = [&](StandaloneTimes times) {
     const auto predicted = predicted_change(step, baseline, capture_of(captured({{"aten::mm", "16"}}), 32), times);
     EXPECT_TRUE(predicted);
+    clause = predicted->largest_error;
     return std::pair(predicted->speed_up.high - predicted->speed_up.low, predicted->measured_share);
   };
   const auto measured = width(standalone_times({{"aten::mm32", 1000}, {"aten::mm16", 1000}}));
+  EXPECT_EQ(clause, "what operations take in the step and what they take alone differ by up to 15 %");
   const auto assumed = width(standalone_times({}));
   EXPECT_GT(assumed.first, 2 * measured.first);
+  EXPECT_EQ(clause, "some of its operations could not be timed alone");
   EXPECT_EQ(assumed.second, 0);
 }
 
