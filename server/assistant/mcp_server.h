@@ -7,6 +7,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -68,6 +69,10 @@ class McpServer : private ClientListener {
   Reply discover() const;
   /// Nothing for what answers later.
   std::optional<Reply> reply_to(const protocol::Request& request, const Client& client);
+  base::Task<void> list_resources(protocol::RequestId id, Client client);
+  base::Task<void> read_kept(protocol::RequestId id, Client client, std::string uri);
+  static Reply contents(const Client& client, const std::string& uri, const std::pair<std::string, std::string>& found);
+  static Json cacheable_for(const Client& client, int ms, const char* scope, Json result);
   std::optional<Reply> call_tool(const protocol::Request& request, const Client& client);
   /// Whether it is the next attempt of a call that waits for the person; that goes on, and may be over.
   bool resume(const protocol::Request& request, const Client& client, const std::string& state);
@@ -104,6 +109,7 @@ class McpServer : private ClientListener {
   std::deque<std::pair<std::string, std::string>> pages_;  ///< what `more` continues, by cursor
   std::deque<KeptAnswer> profiles_;                        ///< the newest first
   bool stopped_ = false;
+  boost::asio::thread_pool files_{1};  ///< reads what is stored
   base::Lifetime lifetime_;
 };
 

@@ -78,6 +78,18 @@ std::optional<Json> prompt(const std::string& name, const std::string& file) {
   return std::nullopt;
 }
 
+Json profile_resource(const std::string& profile_id, const std::string& file, const std::string& description) {
+  return {{"uri", kProfiles + profile_id},
+          {"name", "profile " + profile_id},
+          {"title", "Profile of " + file},
+          {"description", description},
+          {"mimeType", "text/plain"}};
+}
+
+std::optional<std::string> profile_id_of(const std::string& uri) {
+  return uri.starts_with(kProfiles) ? std::optional(uri.substr(std::string_view(kProfiles).size())) : std::nullopt;
+}
+
 Json resources(const std::deque<KeptAnswer>& profiles) {
   Json list = {{{"uri", "ridgeline://glossary"},
                 {"name", "glossary"},
@@ -95,11 +107,7 @@ Json resources(const std::deque<KeptAnswer>& profiles) {
                 {"description", "How to work with these tools, and when not to trust a figure"},
                 {"mimeType", "text/markdown"}}};
   for (const KeptAnswer& profile : profiles) {
-    list.push_back({{"uri", kProfiles + profile.profile_id},
-                    {"name", "profile " + profile.profile_id},
-                    {"title", "Profile of " + in_quotes(profile.file)},
-                    {"description", "Measured in this session"},
-                    {"mimeType", "text/plain"}});
+    list.push_back(profile_resource(profile.profile_id, in_quotes(profile.file), "Measured in this session"));
   }
   return list;
 }

@@ -30,7 +30,12 @@ struct KeptAnswer {
   std::string text;
 };
 
-/// resources/list, the newest profiles first.
+/// An entry of resources/list. `file`: in quotes.
+Json profile_resource(const std::string& profile_id, const std::string& file, const std::string& description);
+/// The id in the address of a profile; nothing: it is none.
+std::optional<std::string> profile_id_of(const std::string& uri);
+
+/// resources/list, without what is stored; the newest profiles first.
 Json resources(const std::deque<KeptAnswer>& profiles);
 /// The text and the MIME type of a resource; nothing: there is none.
 std::optional<std::pair<std::string, std::string>> resource(const std::string& uri,

@@ -126,20 +126,24 @@ std::string setting_text(const analysis::Profile& profile) {
                      torch.empty() ? "" : " · torch " + torch);
 }
 
+std::string utc_text(std::uint64_t seconds) {
+  constexpr std::uint64_t kLatest = 253402300799;  // the last second of the year 9999
+  const std::chrono::sys_seconds moment{std::chrono::seconds(std::min(seconds, kLatest))};
+  const auto day = std::chrono::floor<std::chrono::days>(moment);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss time(moment - day);
+  return fmt::format("{}-{:02}-{:02} {:02}:{:02} UTC", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), time.hours().count(),
+                     time.minutes().count());
+}
+
 std::string provenance_text(const analysis::Profile& profile) {
   if (!profile.provenance) {
     return {};
   }
-  constexpr std::uint64_t kLatest = 253402300799;  // the last second of the year 9999
   constexpr std::size_t kShownDigits = 7;
   const analysis::Provenance& made = *profile.provenance;
-  const std::chrono::sys_seconds began{std::chrono::seconds(std::min(made.began_s, kLatest))};
-  const auto day = std::chrono::floor<std::chrono::days>(began);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss time(began - day);
-  std::string text =
-      fmt::format("{}-{:02}-{:02} {:02}:{:02} UTC", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                  static_cast<unsigned>(date.day()), time.hours().count(), time.minutes().count());
+  std::string text = utc_text(made.began_s);
   if (!made.commit.empty()) {
     text += " · commit " + printable(made.commit.substr(0, kShownDigits));
   }

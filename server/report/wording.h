@@ -64,6 +64,9 @@ std::optional<Limited> memory_limit(const analysis::Profile& profile);
 /// "batch 16 · cpu (2 threads) · torch 2.13.0"
 std::string setting_text(const analysis::Profile& profile);
 
+/// "2026-11-29 10:24 UTC", of seconds since 1970.
+std::string utc_text(std::uint64_t seconds);
+
 /// "2026-11-29 10:24 UTC · commit 65a37da · Ridgeline 0.1.0 · Xeon": when, of what, with what and on which processor;
 /// empty of a trace.
 std::string provenance_text(const analysis::Profile& profile);

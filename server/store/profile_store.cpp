@@ -349,6 +349,10 @@ base::Result<std::optional<ProfileRow>> ProfileStore::newest_in(const std::strin
       folder.ends_with('/') ? folder : folder + "/");
 }
 
+base::Result<std::vector<ProfileRow>> ProfileStore::find_below(const std::string& folder) {
+  return find_where("substr(entry, 1, length(?1)) = ?1", folder.ends_with('/') ? folder : folder + "/");
+}
+
 base::Result<std::optional<ProfileRow>> ProfileStore::newest_of(const std::string& entry) {
   return first_where("entry = ?1", entry);
 }

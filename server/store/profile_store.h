@@ -93,6 +93,9 @@ class ProfileStore {
   /// `folder` is a real path.
   base::Result<std::optional<ProfileRow>> newest_in(const std::string& folder);
 
+  /// Profiles of entries below `folder`, a real path, newest first: at most 16.
+  base::Result<std::vector<ProfileRow>> find_below(const std::string& folder);
+
   /// The newest profile of that entry, a real path; nothing: there is none.
   base::Result<std::optional<ProfileRow>> newest_of(const std::string& entry);
 

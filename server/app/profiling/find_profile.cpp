@@ -85,6 +85,14 @@ base::Result<store::ProfileRow> last_profile(const std::string& folder) {
   return std::move(**last);
 }
 
+base::Result<std::vector<store::ProfileRow>> profiles_below(const std::string& folder) {
+  auto store = kept_profiles();
+  if (!store) {
+    return store.error();
+  }
+  return store->find_below(folder);
+}
+
 base::Result<std::optional<store::ProfileRow>> last_profile_of(const std::string& entry) {
   auto store = kept_profiles();
   if (!store) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "analysis/values/profile.h"
 #include "base/result.h"
@@ -15,6 +16,9 @@ base::Result<analysis::Profile> find_profile(const std::string& name);
 
 /// The kept profile that was made last of an entry below `folder`, or of a project that `folder` is in.
 base::Result<store::ProfileRow> last_profile(const std::string& folder);
+
+/// The kept profiles of entries below `folder`, a real path, newest first: at most 16.
+base::Result<std::vector<store::ProfileRow>> profiles_below(const std::string& folder);
 
 /// The kept profile that was made last of that file; nothing: there is none.
 base::Result<std::optional<store::ProfileRow>> last_profile_of(const std::string& entry);
