@@ -61,6 +61,26 @@ def test_a_model_on_the_host_with_a_part_on_a_device(cuda: list[int]) -> None:
     assert cuda == [0]
 
 
+def test_another_kind_of_device_is_waited_for_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[Any] = []
+    accelerator = SimpleNamespace(current_accelerator=lambda: torch.device("xpu"), synchronize=waited.append)
+    monkeypatch.setattr(torch, "accelerator", accelerator, raising=False)
+    weight = SimpleNamespace(device=torch.device("xpu", 1), numel=lambda: 9, element_size=lambda: 4)
+    device = Device.of([("weight", weight), ("bias", weight)])
+    assert device.is_host and device.is_awaited and device.description()["kind"] == ""
+    device.synchronise()
+    assert waited == [torch.device("xpu", 1)]
+    (warning,) = device.unrecorded()
+    assert (
+        warning.startswith("The model is on xpu:1, a kind of device that is not recorded") and "waited" not in warning
+    )
+    weight.device = torch.device("xla", 0)
+    device = Device.of([("weight", weight)])
+    device.synchronise()
+    assert "the step's time is that of launching" in device.unrecorded()[0]
+    assert not Device.of([parameter("cpu", 1)]).is_awaited and not Device.of([parameter("cpu", 1)]).unrecorded()
+
+
 def test_a_model_without_parameters_is_on_the_host() -> None:
     assert Device.of([]).index == HOST
     assert Device.of([parameter("meta", 5)]).index == HOST

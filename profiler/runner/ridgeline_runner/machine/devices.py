@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -17,10 +17,14 @@ HOST = -1  # kHost of profiler/agent/recorder.h
 
 
 class Device:
-    """The host, or a CUDA device as the process counts them: CUDA_VISIBLE_DEVICES and MIG are taken into account."""
+    """The host, or a CUDA device as the process counts them: CUDA_VISIBLE_DEVICES and MIG are taken into account.
 
-    def __init__(self, index: int = HOST, others: Iterable[int] = ()) -> None:
+    A model on another kind of device, such as "xpu", is the host's: what it launches is recorded, and not what the
+    device does. Steps end when that device is idle."""
+
+    def __init__(self, index: int = HOST, others: Iterable[int] = (), unrecorded: Iterable[torch.device] = ()) -> None:
         self.index = index
+        self._unrecorded = sorted(set(unrecorded), key=str)
         self._all = sorted({index, *others} - {HOST})
         self._clock = ClockOfDevice(_uuid(index)) if index != HOST else None
 
@@ -28,22 +32,33 @@ class Device:
     def of(cls, parameters: list[tuple[str, Any]]) -> Device:
         """The one that holds most of the parameters' bytes; the first among equals, the host where there are none."""
         held: dict[int, int] = {}
+        unrecorded = set()
         for _, parameter in parameters:
+            if parameter.device.type not in ("cpu", "cuda", "meta"):
+                unrecorded.add(parameter.device)
             if parameter.device.type in ("cpu", "cuda"):
                 index = HOST if parameter.device.type == "cpu" else parameter.device.index
                 # Parameters of lazy modules have no shape before the first forward pass.
                 size = 0 if torch.nn.parameter.is_lazy(parameter) else parameter.numel() * parameter.element_size()
                 held[index] = held.get(index, 0) + size
-        return cls(max(held, key=lambda index: held[index]), held) if held else cls()
+        return cls(max(held, key=lambda index: held[index]) if held else HOST, held, unrecorded)
 
     @property
     def is_host(self) -> bool:
         return self.index == HOST
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether synchronise() may wait."""
+        return bool(self._all or self._unrecorded)
+
     def synchronise(self) -> None:
         """Waits until every device that holds parameters is idle. Nothing for the host."""
         for index in self._all:
             torch.cuda.synchronize(index)
+        for device in self._unrecorded:
+            if wait := _waiting_for(device):
+                wait()
 
     def forget_cached(self) -> None:
         """Releases the memory that the caching allocator keeps. To be called before another batch size."""
@@ -54,6 +69,15 @@ class Device:
         """Notes the clock, while the step is timed."""
         if self._clock is not None:
             self._clock.sample()
+
+    def unrecorded(self) -> list[str]:
+        """What is not known of the devices that hold parameters and are not recorded, as warnings."""
+        return [
+            f"The model is on {device}, a kind of device that is not recorded: times of lines and operations are the "
+            "host's, which launches them, and memory is the host's."
+            + ("" if _waiting_for(device) else " It cannot be waited for either: the step's time is that of launching.")
+            for device in self._unrecorded
+        ]
 
     def warnings(self) -> list[str]:
         return self._clock.warnings() if self._clock is not None else []
@@ -102,6 +126,15 @@ class Device:
             "availableBytes": self.available_bytes(),
             **_allocator(self.index),
         }
+
+
+def _waiting_for(device: torch.device) -> Callable[[], Any] | None:
+    """What waits until a device that is none of CUDA's is idle; None: torch has nothing for that."""
+    accelerator = getattr(torch, "accelerator", None)  # from torch 2.6 on
+    current = accelerator.current_accelerator() if accelerator is not None else None
+    if current is not None and current.type == device.type:
+        return lambda: accelerator.synchronize(device)
+    return getattr(getattr(torch, device.type, None), "synchronize", None)
 
 
 def _allocator(index: int) -> dict[str, Any]:

@@ -324,7 +324,7 @@ class Measurement:
 
     def _experimenting(self, now: int, happened: dict[str, int]) -> None:
         self._device.synchronise()
-        took = (now if self._device.is_host else perf_counter_ns()) - self._clock.began
+        took = (perf_counter_ns() if self._device.is_awaited else now) - self._clock.began
         assert self._experiment is not None
         self.is_done = self._experiment.step_ended(took, happened)
 
@@ -515,7 +515,7 @@ class Measurement:
     def _timing(self, now: int, happened: dict[str, int]) -> None:
         self._device.synchronise()
         # On the host the step ended at `now`: what this module did since then is no part of it.
-        took = (now if self._device.is_host else perf_counter_ns()) - self._clock.began
+        took = (perf_counter_ns() if self._device.is_awaited else now) - self._clock.began
         self._loaders.step_ended(None if happened else took)
         timed = self._timed
         assert timed is not None

@@ -68,6 +68,7 @@ class Result:
                 "inPlaceOf": self._stand_in.in_place_of() if self._stand_in else "",
                 "device": self._device.description(),
                 "warnings": [
+                    *self._device.unrecorded(),
                     *(self._stand_in.warnings() if self._stand_in else []),
                     *self._reporter.warnings,
                     *self._recorder.warnings(),
