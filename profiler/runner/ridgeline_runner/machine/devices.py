@@ -214,7 +214,9 @@ def forget_workspaces() -> None:
 
 
 def has_cuda() -> bool:
-    """Whether there is a CUDA device that torch can use. Never raises: a broken driver is no device."""
+    """Whether there is a CUDA device that torch can use, or one of ROCm, which torch calls the same. Never raises: a
+    broken driver is no device."""
     with contextlib.suppress(Exception):
-        return bool(torch.version.cuda and torch.cuda.is_available())
+        is_built = torch.version.cuda or getattr(torch.version, "hip", None)
+        return bool(is_built and torch.cuda.is_available())
     return False
