@@ -1,4 +1,5 @@
-/** Offers the tools of `ridgeline mcp` to the editor's assistant, where it takes servers from extensions: VS Code 1.101. */
+/** Offers the tools of `ridgeline mcp` to the editor's assistant, where it takes servers from extensions: VS Code 1.101. Seen
+ * in 1.103, by hand: the tests run 1.100. */
 import * as vscode from 'vscode';
 import type { Daemon } from './daemon';
 
