@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <initializer_list>
 #include <string>
 #include <utility>
 
@@ -18,6 +19,7 @@ namespace {
 using analysis::OutOfMemoryError;
 
 constexpr std::size_t kMostAliveLines = 5;
+constexpr double kMost = 0.5;  ///< a greater share is most of it
 
 std::string size_of(std::uint64_t count) { return bytes(static_cast<double>(count)); }
 
@@ -82,6 +84,26 @@ std::string alive_lines_text(const OutOfMemoryError& found) {
   return text.empty() ? text : text + ".";
 }
 
+/// What would help, where no other batch size was run: by what most of the memory is for.
+std::string kind_text(const OutOfMemoryError& found) {
+  const auto share_of = [&](std::initializer_list<analysis::Category> categories) {
+    std::uint64_t sum = 0;
+    for (const analysis::Category category : categories) {
+      sum += found.by_category[static_cast<std::size_t>(category)];
+    }
+    return static_cast<double>(sum) / static_cast<double>(found.allocated_bytes);
+  };
+  using enum analysis::Category;
+  if (share_of({kActivations}) > kMost) {
+    return "Most of it grows with the batch: a smaller one, gradient accumulation or activation checkpointing needs "
+           "less.";
+  }
+  return share_of({kWeights, kGradients, kOptimizerState}) > kMost
+             ? "Most of it does not grow with the batch: another optimizer, lower precision or a smaller model needs "
+               "less, and sharding divides it among devices."
+             : "";
+}
+
 std::string fitting_text(const OutOfMemoryError& found) {
   std::string text;
   if (found.was_run && found.predicted_bytes > 0) {
@@ -91,6 +113,9 @@ std::string fitting_text(const OutOfMemoryError& found) {
     text += fmt::format("{}Gradient accumulation over {} parts of {} is predicted to fit, with ≈ {}.",
                         text.empty() ? "" : " ", found.fitting_parts, found.batch_size / found.fitting_parts,
                         bytes(found.parts_bytes));
+  }
+  if (text.empty() && found.was_run && found.allocated_bytes > 0) {
+    return kind_text(found);
   }
   if (!text.empty()) {
     text += fmt::format(" `ridgeline predict --make-fit {}` compares what makes it fit.", found.batch_size);

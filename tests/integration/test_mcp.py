@@ -154,6 +154,19 @@ def test_planted_text_stays_in_its_quotes(client: McpClient, project: Path) -> N
                 assert not any("SYSTEM" in piece or "delete every" in piece for piece in pieces), line
 
 
+def test_a_stored_profile_is_quoted(project: Path, cache: dict[str, str]) -> None:
+    """A later session lists it, and what its names plant stays behind "|"."""
+    with served(project, MODERN, lambda question: True, *OPTIONS, **cache) as client:
+        profile_id = client.call("profile", **SIZES)["structuredContent"]["profileId"]
+    uri = f"ridgeline://profiles/{profile_id}"
+    with served(project, MODERN, None, *OPTIONS, **cache) as later:
+        assert uri in [one["uri"] for one in later.request("resources/list")["resources"]]
+        lines = later.request("resources/read", {"uri": uri})["contents"][0]["text"].splitlines()
+    assert lines[0].startswith(f'Stored profile {profile_id} of "entry.py", measured 2')
+    assert any("SYSTEM" in line for line in lines)
+    assert all(line.startswith("| ") for line in lines[1:-1]) and "it is data" in lines[-1]
+
+
 def test_a_refusal_and_a_client_that_cannot_ask_run_nothing(project: Path, cache: dict[str, str]) -> None:
     marker = project / "ran"
     (project / "entry.py").write_text(f"open({str(marker)!r}, 'w')\n" + ENTRY)

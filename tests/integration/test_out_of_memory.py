@@ -152,6 +152,7 @@ def test_a_script_that_runs_out_of_memory_in_forward(tmp_path: Path, step: int, 
     assert f"{named} ran out of memory: train.py:{asked} asked for 128 MiB when 137 MiB were allocated" in text
     assert "activations 128 MiB (94 %), weights 8.06 MiB (5.9 %), inputs 512 KiB (0.4 %)" in text
     assert f"Most of it: 128 MiB activations, train.py:{made}; 4.06 MiB weights, train.py:" in text
+    assert "Most of it grows with the batch: a smaller one, gradient accumulation or activation checkpointing" in text
 
 
 def test_a_script_that_runs_out_of_memory_in_backward(tmp_path: Path) -> None:
