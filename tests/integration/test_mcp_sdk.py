@@ -63,7 +63,9 @@ def test_from_the_list_of_tools_to_a_patch(tmp_path: Path, mode: str) -> None:
         """In a later session its profile is a resource, of this project alone."""
         for folder, count in ((tmp_path, 1), (tmp_path / "other", 0)):
             folder.mkdir(exist_ok=True)
-            server = StdioServerParameters(command=str(BINARY), args=["mcp", "--project", str(folder)], env={**os.environ})
+            server = StdioServerParameters(
+                command=str(BINARY), args=["mcp", "--project", str(folder)], env={**os.environ}
+            )
             async with Client(stdio_client(server), mode=mode) as client:
                 listed = [one for one in (await client.list_resources()).resources if "/profiles/" in str(one.uri)]
                 assert len(listed) == count
