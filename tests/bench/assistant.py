@@ -212,6 +212,9 @@ READ_ONLY: tuple[tuple[str, dict[str, Any]], ...] = (
     ("costliest", {"of": "operations", "phase": "backward"}),
     ("memory_at_peak", {}),
     ("predict", {"batch_size": 12}),
+    ("what_if", {"changes": ["fused-optimizer"]}),
+    ("change_edit", {"change": ["fused-optimizer"]}),
+    ("compare", {}),
     ("report", {}),
 )
 
