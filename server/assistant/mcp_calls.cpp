@@ -46,7 +46,7 @@ std::string random_name() {
 std::string McpServer::path_of(const std::string& name) const {
   std::error_code problem;
   const std::filesystem::path whole = std::filesystem::path(options_.folder) / name;  // an absolute name stays
-  const std::string path = std::filesystem::weakly_canonical(whole, problem).string();
+  std::string path = std::filesystem::weakly_canonical(whole, problem).string();
   if (problem || name.find('\0') != std::string::npos ||
       (path != options_.folder && !base::is_below(path, options_.folder))) {
     throw ToolFailure{"Error: " + in_quotes(name) + " is not in the project " + in_quotes(options_.folder) +
