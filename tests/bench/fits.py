@@ -19,6 +19,9 @@ from typing import Any
 
 from shared import BINARY, ROOT, profile_json, run_json
 
+sys.path.insert(0, str(ROOT / "tests" / "integration"))
+from block_entries import entry_of_blocks, modules_in
+
 HEAD = ["example", "budget, MiB", "largest that fits", "predicted peak, MiB", "real peak", "one sample more", "right"]
 PLAN_HEAD = [
     "widths of the blocks",
@@ -35,6 +38,7 @@ BUDGETS = 2
 PLANS = 4
 _LEFT_OUT = {"scheduled_sampling", "custom_function"}  # their peak is of a random number of steps
 _MIB = 1 << 20
+_BATCH = 4096  # of the models of blocks
 
 
 def _peaks(entry: Path, sizes: list[int]) -> dict[int, int]:
@@ -69,56 +73,13 @@ def _row(entry: Path, budget: int) -> list[str]:
     return [*name, str(size), predicted, f"{real[size] / _MIB:.1f}", f"{real[size + 1] / _MIB:.1f}", right]
 
 
-_BLOCKS = """
-import torch
-from torch import nn
-
-
-class Block(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.up, self.down = nn.Linear(96, width), nn.Linear(width, 96)
-
-    def forward(self, x):
-        return x + self.down(torch.relu(self.up(x)).square())
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.blocks = nn.Sequential(*[Block(width) for width in {widths}])
-
-    def forward(self, x):
-        return self.blocks(x)
-
-
-def model_provider():
-    return Net()
-
-
-def input_provider(batch_size=4096):
-    return (torch.randn(batch_size, 96),)
-
-
-def iteration_provider(model):
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-
-    def iteration(x):
-        optimizer.zero_grad()
-        model(x).mean().backward()
-        optimizer.step()
-
-    return iteration
-"""
-
-
 def plan_rows(plans: int = PLANS) -> Iterator[list[str]]:
     draw = random.Random(SEED)
     with tempfile.TemporaryDirectory() as folder:
         for number in range(plans):
             widths = [draw.randrange(256, 3072, 128) for _ in range(draw.randint(3, 4))]
             entry = Path(folder) / f"entry{number}.py"
-            entry.write_text(_BLOCKS.replace("{widths}", str(widths)))
+            entry.write_text(entry_of_blocks(widths, _BATCH))
             yield _plan_row(entry, widths, draw.uniform(0.1, 0.9))
 
 
@@ -132,7 +93,7 @@ def _plan_row(entry: Path, widths: list[int], part: float) -> list[str]:
     alone = {row["change"][0]: row["predicted"] for row in whatif["changes"] if len(row["change"]) == 1}
     least = alone[f"checkpoint:{sets[-1]}"]["peakBytes"]
     limit = round(least + part * (whatif["peakBytes"] - least))
-    answer = run_json(BINARY, "predict", entry, "--make-fit", "4096", "--memory", str(limit), *options)
+    answer = run_json(BINARY, "predict", entry, "--make-fit", str(_BATCH), "--memory", str(limit), *options)
     alike = [row for row in answer["changes"] if row["change"] and all("checkpoint" in one for one in row["change"])]
     plan = next((row for row in alike if row["fits"] and ":" in row["change"][0]), None)
     plan = plan or next(row for row in alike if row["fits"])  # it takes all of them
@@ -155,10 +116,9 @@ def _gflop_again(change: list[str], widths: list[int]) -> float:
     for part in change:
         way, _, names = part.partition(":")
         if way == "checkpoint":
-            for name in (names or f"blocks.0..{len(widths) - 1}").split(","):
-                first, _, last = name.removeprefix("blocks.").partition("..")
-                total += sum(widths[int(first) : int(last or first) + 1])
-    return total * 2 * 2 * 96 * 4096 / 1e9
+            for name in modules_in(names or f"blocks.0..{len(widths) - 1}"):
+                total += widths[int(name.removeprefix("blocks."))]
+    return total * 2 * 2 * 96 * _BATCH / 1e9
 
 
 def run(table: Callable[[list[str], list[list[str]]], None]) -> None:

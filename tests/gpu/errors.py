@@ -13,6 +13,10 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests" / "integration"))
+
+from block_entries import TRAINED_BY_SGD
+
 OUT = Path(os.environ["OUT"])
 BINARY = ROOT / "build" / "bin" / "ridgeline"
 LIMIT_S = 120
@@ -45,16 +49,8 @@ def input_provider(batch_size=BATCH):
     return (torch.randn(batch_size, 256, device="cuda"),)
 
 
-def iteration_provider(model):
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-
-    def iteration(x):
-        optimizer.zero_grad()
-        model(x).mean().backward()
-        optimizer.step()
-
-    return iteration
 """
+    + TRAINED_BY_SGD
 )
 SCRIPT = (
     MODEL

@@ -28,17 +28,6 @@ ENTRIES = ROOT / "tests" / "data" / "entries"
 # What a profile does not use either: graphs that torch.compile keeps from one process to the next.
 NO_GRAPH_CACHES = {"TORCHINDUCTOR_FX_GRAPH_CACHE": "0", "TORCHINDUCTOR_AUTOGRAD_CACHE": "0"}
 PYTHON = os.environ.get("RIDGELINE_FORKED_PYTHON", sys.executable)
-# The iteration provider of entry points whose model has one input and any output.
-TRAINED_BY_SGD = """def iteration_provider(model):
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-
-    def iteration(x):
-        optimizer.zero_grad()
-        model(x).square().mean().backward()
-        optimizer.step()
-
-    return iteration
-"""
 sys.path.append(str(ROOT / "tests" / "remote"))  # another machine, for who asks for one
 from processes import processes_with  # noqa: E402
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import PYTHON, TRAINED_BY_SGD, profile, ridgeline
+from block_entries import TRAINED_BY_SGD
+from conftest import PYTHON, profile, ridgeline
 
 WIDTH, BATCH = 1 << 14, 1 << 11
 HIDDEN, INPUTS = 4 * WIDTH * BATCH, 4 * 64 * BATCH

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ENTRIES, PYTHON, ROOT, TRAINED_BY_SGD, prediction_validator, profile, ridgeline
+from block_entries import entry_of_blocks, modules_in
+from conftest import ENTRIES, PYTHON, ROOT, prediction_validator, profile, ridgeline
 from jsonschema import Draft202012Validator
 
 MODEL = """import torch
@@ -345,54 +346,6 @@ def test_what_makes_a_batch_size_fit_and_what_it_costs() -> None:
         assert row["speedUp"]["low"] <= row["speedUp"]["value"] <= row["speedUp"]["high"]
 
 
-BLOCKS = """
-import torch
-from torch import nn
-
-
-class Block(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.up, self.down = nn.Linear(96, width), nn.Linear(width, 96)
-
-    def forward(self, x):
-        return x + self.down(torch.relu(self.up(x)).square())
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.blocks = nn.Sequential(*[Block(width) for width in {widths}])
-
-    def forward(self, x):
-        return self.blocks(x)
-
-
-def model_provider():
-    return Net()
-
-
-def input_provider(batch_size=64):
-    return (torch.randn(batch_size, 96),)
-
-
-"""
-BLOCKS += TRAINED_BY_SGD
-
-
-def modules_in(argument: str) -> list[str]:
-    """`blocks.0..1,blocks.3` as single names."""
-    names = []
-    for part in argument.split(","):
-        if ".." in part:
-            head, _, last = part.partition("..")
-            prefix, _, first = head.rpartition(".")
-            names += [f"{prefix}.{number}" for number in range(int(first), int(last) + 1)]
-        else:
-            names.append(part)
-    return names
-
-
 def peaks_of(entry: Path, size: int, sets: list[tuple[str, ...]]) -> dict[str, int]:
     """The predicted peak of each set of modules that are checkpointed, by the change's name."""
     peaks = {}
@@ -411,7 +364,7 @@ def test_just_as_many_modules_are_checkpointed_as_it_takes(tmp_path: Path) -> No
     """Against the sets with one module less, listed one by one. What is planned is tried: it needs what was
     predicted."""
     entry = tmp_path / "entry.py"
-    entry.write_text(BLOCKS.replace("{widths}", "(512, 2048, 512, 1024)"))
+    entry.write_text(entry_of_blocks([512, 2048, 512, 1024]))
     size = 4096
     roomy = {"+".join(row["change"]): row for row in make_fit(entry, size)["changes"]}
     least, most = roomy["checkpoint"]["peakBytes"], roomy[""]["peakBytes"]
