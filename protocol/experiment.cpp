@@ -97,6 +97,21 @@ std::vector<std::uint64_t> alive_before_from(const Json& message, std::size_t op
   return alive;
 }
 
+std::vector<std::int64_t> requests_from(const Json& message) {
+  const auto& numbers = list_at(message, "requests");
+  require(numbers.size() <= kMaxMemoryRequests, "requests: too many");
+  std::vector<std::int64_t> requests;
+  requests.reserve(numbers.size());
+  std::int64_t count = 0;
+  for (const Json& number : numbers) {
+    const auto request = value_as<std::int64_t>(number);
+    require(request < 0 ? ~request < count : request > 0 && request <= kMaxRequestBytes, "requests: not a request");
+    count += request > 0 ? 1 : 0;
+    requests.push_back(request);
+  }
+  return requests;
+}
+
 std::vector<AliveBefore> alive_from(const Json& message, std::size_t keys) {
   const auto& numbers = list_at(message, "aliveBytes");
   require(numbers.size() % 3 == 0 && numbers.size() / 3 <= kStepParts * kMaxKeys, "aliveBytes: not of operations");
@@ -150,6 +165,9 @@ Captured captured_from(const Json& message) {
     require(captured.batch_size > 0, "batchSize: not positive");
     if (message.contains("checkpointed")) {
       captured.checkpointed = strings_at(message, "checkpointed");
+    }
+    if (message.contains("requests")) {
+      captured.requests = requests_from(message);
     }
   }
   return captured;

@@ -29,6 +29,7 @@ struct Experiment {
   double seconds = 10;                    ///< of measuring altogether; of trying, for each change
   int copies = 1;                         ///< of kReplica: of the step, that also run at once
   bool for_cuda = false;                  ///< of kCapture: with the operators of a CUDA device, on the host too
+  bool on_host = false;                   ///< of kCapture: on the host, also where the code names a CUDA device
 };
 
 /// The phase of an operation in a step.
@@ -87,6 +88,10 @@ struct Captured {
   std::vector<AliveBefore> alive;           ///< likewise
   int batch_size = 0;                       ///< samples of a step
   std::vector<std::string> checkpointed{};  ///< modules whose forward the change makes run again in backward
+  /// What was asked of the host's allocator from the moment before the step was built until it had run some times, in
+  /// order: the bytes of a request, or ~i where the block of request i, counted from 0, was freed. With
+  /// Experiment::for_cuda, on the host; else empty, as where there are more than kMaxMemoryRequests.
+  std::vector<std::int64_t> requests{};
 };
 
 /// An operation is about to run for the first time: should the process die, that one did it.
@@ -170,6 +175,8 @@ inline constexpr std::size_t kMaxChanges = 256;
 inline constexpr std::size_t kMaxKeys = 65536;
 inline constexpr std::size_t kMaxKeyBytes = std::size_t{1} << 18U;
 inline constexpr std::size_t kMaxCapturedOperations = 200'000;
+inline constexpr std::size_t kMaxMemoryRequests = 1U << 20U;
+inline constexpr std::int64_t kMaxRequestBytes = std::int64_t{1} << 46U;
 inline constexpr std::size_t kMaxTryRounds = 1024;
 inline constexpr std::size_t kMaxOperationSamples = 64;
 inline constexpr std::size_t kMaxGradients = 1U << 20U;

@@ -205,6 +205,28 @@ std::vector<AliveBytes> alive_bytes(const std::vector<std::uint64_t>& moments) {
   return alive;
 }
 
+std::vector<std::int64_t> requests_since(std::uint64_t moment) {
+  std::vector<std::int64_t> requests;
+  std::unordered_map<const void*, std::int64_t> alive;
+  std::int64_t count = 0;
+  const auto free_block = [&](const void* address) {
+    if (const auto found = alive.find(address); found != alive.end()) {
+      requests.push_back(~found->second);
+      alive.erase(found);
+    }
+  };
+  for (const MemoryRecord& event : merged_events()) {
+    if (event.device == state().memory_device && event.time >= moment) {
+      free_block(event.address);  // of an allocation: a release that was lost
+      if (event.bytes > 0) {
+        requests.push_back(static_cast<std::int64_t>(event.bytes));
+        alive.emplace(event.address, count++);
+      }
+    }
+  }
+  return requests;
+}
+
 void compact_memory() {
   const auto live = live_blocks();
   for (ThreadBuffer* buffer : all_thread_buffers()) {

@@ -27,6 +27,10 @@ struct AliveBytes {
 };
 /// One for each of `moments` (ticks(), ascending), by the events kept since compact_memory().
 std::vector<AliveBytes> alive_bytes(const std::vector<std::uint64_t>& moments);
+/// What was asked of the recorded device's allocator since a moment (ticks()), in order: a request's bytes, or ~i where
+/// the block of request i, counted from 0, was freed. Blocks from before are left out. By the events kept since
+/// compact_memory().
+std::vector<std::int64_t> requests_since(std::uint64_t moment);
 /// Drops the allocator events of blocks that were released.
 void compact_memory();
 

@@ -93,6 +93,23 @@ PyObject* py_alive_bytes(PyObject*, PyObject* argument) {
   }
   return list;
 }
+PyObject* py_requests_since(PyObject*, PyObject* argument) {
+  const std::uint64_t moment = PyLong_AsUnsignedLongLong(argument);
+  if (PyErr_Occurred() != nullptr) {
+    return nullptr;
+  }
+  const std::vector<std::int64_t> requests = requests_since(moment);
+  PyObject* list = PyList_New(static_cast<Py_ssize_t>(requests.size()));
+  for (std::size_t i = 0; list != nullptr && i < requests.size(); ++i) {
+    PyObject* number = PyLong_FromLongLong(requests[i]);
+    if (number == nullptr) {
+      Py_DECREF(list);
+      return nullptr;
+    }
+    PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), number);
+  }
+  return list;
+}
 PyObject* py_compact_memory(PyObject*, PyObject*) {
   compact_memory();
   return none();
@@ -411,6 +428,10 @@ PyMethodDef kMethods[] = {
     {"ticks", py_ticks, METH_NOARGS, "The clock of recordings."},
     {"alive_bytes", py_alive_bytes, METH_O,
      "[moment of ticks()], ascending -> [(bytes alive then on the recorded device, the most until the next moment)]."},
+    {"requests_since", py_requests_since, METH_O,
+     "A moment of ticks() -> the requests of the recorded device since then, in order: bytes, or ~i where request i "
+     "was "
+     "freed."},
     {"compact_memory", py_compact_memory, METH_NOARGS, "Forget the events of blocks that are gone."},
     {"end_with_parent", py_end_with_parent, METH_NOARGS, "The system ends this process when its parent ends."},
     {"adopt_orphans", py_adopt_orphans, METH_NOARGS,

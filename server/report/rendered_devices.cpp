@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -57,8 +58,25 @@ std::string cost_text(const OtherDevice& device, const StepOnDevice& step, doubl
   return (step.ns ? "" : "at least ") + (amount < 1 ? fmt::format("{:.3g}", amount) : figure(amount));
 }
 
-std::string fits_text(const StepOnDevice& step) {
-  return !step.fits ? "not known" : *step.fits ? "its tensors do" : "no";
+std::string fits_text(const OtherDevice& device, const StepOnDevice& step) {
+  if (!step.held || !device.capacity_bytes) {
+    return !step.fits ? "not known" : *step.fits ? "its tensors do" : "no";
+  }
+  const std::string capacity = bytes(*device.capacity_bytes);
+  if (step.fits == false) {
+    return fmt::format("no: at least {} of {}", bytes(step.held->low), capacity);
+  }
+  return fmt::format("{}: {} to {} of {}", step.fits ? "yes" : "perhaps", bytes(step.held->low), bytes(step.held->high),
+                     capacity);
+}
+
+std::string largest_text(const operations::LargestBatchRange& largest) {
+  if (largest.high == 0) {
+    return "      not even a batch of 1 fits\n";
+  }
+  return largest.low == largest.high
+             ? fmt::format("      largest batch that fits: ≈ {}\n", largest.high)
+             : fmt::format("      largest batch that fits: between {} and {}\n", largest.low, largest.high);
 }
 
 std::string sources_text(const OtherDevice& device, const StepOnDevice& step) {
@@ -97,6 +115,9 @@ ordered_json step_json(const OtherDevice& device, const StepOnDevice& step, std:
                                   {"high", per_second(step, step.low_ns)}}
                    : ordered_json(nullptr)},
       {"peakBytes", step.peak_bytes ? ordered_json(*step.peak_bytes) : nullptr},
+      {"heldBytes", step.held
+                        ? ordered_json{{"low", std::llround(step.held->low)}, {"high", std::llround(step.held->high)}}
+                        : ordered_json(nullptr)},
       {"fits", step.fits ? ordered_json(*step.fits) : ordered_json(nullptr)},
       {"costPerMillionSamples", has_samples ? priced(kSamplesOfCost) : nullptr},
       {"costPerEpoch", dataset ? priced(static_cast<double>(*dataset)) : ordered_json(nullptr)},
@@ -218,14 +239,17 @@ std::string text_other_devices(const OtherDevices& devices) {
       text += "  Only bounds are known of what follows: they do not say which of these is faster.\n";
     }
     text += fmt::format("  {:<22}{:<34}{:>20}{:>21}  {}\n", printable(device.name), time_text(step), speed_text(step),
-                        cost_text(device, step, samples), fits_text(step));
+                        cost_text(device, step, samples), fits_text(device, step));
     text += "      " + sources_text(device, step) + "\n";
     across |= step.sources.across > 0;
     for (const StepOnDevice& other : device.steps) {
       if (other.batch_size != step.batch_size) {
         text += fmt::format("      batch {}: {}, {} samples/s, fits: {}\n", other.batch_size, time_text(other),
-                            speed_text(other), fits_text(other));
+                            speed_text(other), fits_text(device, other));
       }
+    }
+    if (device.largest) {
+      text += largest_text(*device.largest);
     }
     for (const StepOnRanks& on : device.ranks) {
       text += ranks_text(step, on);
@@ -236,7 +260,8 @@ std::string text_other_devices(const OtherDevices& devices) {
       "\nThe time of operations on the device alone: what the host takes to launch them, loading data, and\n"
       "communication are not in it. \"At least\": where too little was measured there, bounds that no run passes, and\n"
       "the low ends of what is estimated or scaled; real runs can be many times slower.\n"
-      "Memory: of tensors, without what operations need for themselves.\n";
+      "Memory: what the process holds on a GPU, predicted. From: its tensors as PyTorch's caching allocator places\n"
+      "them, and a small context; to: 15 % more for what operations need for themselves, and a large one.\n";
   if (on_ranks) {
     text +=
         "\"On 2\": data-parallel on so many, communication included, with the same samples on each. From: backward\n"
@@ -258,10 +283,13 @@ std::string json_other_devices(const OtherDevices& devices) {
     for (const StepOnDevice& step : device.steps) {
       steps.push_back(step_json(device, step, devices.dataset_size));
     }
-    all.push_back({{"name", device.name},
-                   {"description", device.origin},
-                   {"pricePerHour", device.price_per_hour ? ordered_json(*device.price_per_hour) : nullptr},
-                   {"steps", std::move(steps)}});
+    all.push_back(
+        {{"name", device.name},
+         {"description", device.origin},
+         {"pricePerHour", device.price_per_hour ? ordered_json(*device.price_per_hour) : nullptr},
+         {"largestBatch", device.largest ? ordered_json{{"low", device.largest->low}, {"high", device.largest->high}}
+                                         : ordered_json(nullptr)},
+         {"steps", std::move(steps)}});
     for (const StepOnRanks& on : device.ranks) {
       const StepOnDevice& step = step_of(device, devices.batch_size);
       all.back()["ranks"].push_back(ranks_json(device, step, on, devices.dataset_size));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "operations/estimators/device_prediction.h"
+#include "operations/estimators/largest_batch.h"
 
 namespace ridgeline::report {
 
@@ -23,6 +24,8 @@ struct OtherDevice {
   std::optional<double> price_per_hour;         ///< in the user's currency
   std::vector<operations::StepOnDevice> steps;  ///< by batch size, ascending; at least one
   std::vector<StepOnRanks> ranks{};             ///< at the batch size of the entry point; empty: not asked for
+  std::optional<double> capacity_bytes{};       ///< absent: its description does not say it
+  std::optional<operations::LargestBatchRange> largest{};  ///< that fits; absent: not known
 };
 
 /// The step of a trace.

@@ -16,6 +16,7 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "profiler" / "runner"), str(ROOT / "tests" / "integration")]
 
+from checks import show
 from recordings import Recording
 from ridgeline_runner.machine import interpreter
 from ridgeline_runner.machine.devices import Device
@@ -151,9 +152,7 @@ def main() -> int:
     spans = zip(recording.iteration_start, recording.iteration_end, strict=True)
     recorded = sum(end - start for start, end in spans) / ITERATIONS / 1e6
     print(f"an iteration takes {bare:.3f} ms, recorded {recorded:.3f}, detached again {milliseconds(step):.3f}")
-    for name, passed in checks.items():
-        print("passed" if passed else "FAILED", name)
-    return 0 if all(checks.values()) else 1
+    return show(checks)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests" / "integration"))
 
+from checks import show  # noqa: E402
 from test_compiled_code import ENTRY, NET, line_of  # noqa: E402
 
 OUT = Path(os.environ["OUT"])
@@ -56,9 +57,7 @@ def main() -> int:
             0.5 < device_ms(compiled, mark) / device_ms(eager, mark) < 2 for mark in ("up", "down")
         ),
     }
-    for name, passed in checks.items():
-        print("passed" if passed else "FAILED", name)
-    return 0 if all(checks.values()) else 1
+    return show(checks)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests" / "integration"))
 
 from block_entries import TRAINED_BY_SGD
+from checks import show  # noqa: E402
 
 OUT = Path(os.environ["OUT"])
 BINARY = ROOT / "build" / "bin" / "ridgeline"
@@ -109,9 +110,7 @@ def main() -> int:
         ours, torchs = allocated(text)
         checks[f"{run}: allocated as torch says"] = torchs > 0 and abs(ours - torchs) < 0.01 * torchs
         print(f"{run}: ours {ours:.0f}, torch's {torchs:.0f} bytes")
-    for check, passed in checks.items():
-        print("passed" if passed else "FAILED", check)
-    return 0 if all(checks.values()) else 1
+    return show(checks)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from checks import show
+
 ROOT = Path(__file__).resolve().parents[2]
 OUT = Path(os.environ["OUT"])
 BINARY = ROOT / "build" / "bin" / "ridgeline"
@@ -114,9 +116,7 @@ def main() -> int:
         )
         < 1e-6 * graph["device"]["kernelMs"] + 1e-9,
     }
-    for name, passed in checks.items():
-        print("passed" if passed else "FAILED", name)
-    return 0 if all(checks.values()) else 1
+    return show(checks)
 
 
 if __name__ == "__main__":

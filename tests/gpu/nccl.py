@@ -18,6 +18,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "profiler" / "runner"), str(ROOT / "tests" / "integration")]
 
+from checks import show  # noqa: E402
+
 OUT = Path(os.environ["OUT"])
 KERNEL = 0  # recording::Activity::kKernel
 STEPS = 5
@@ -221,9 +223,7 @@ def main() -> int:
         checks |= checks_of(rank, world_size)
     if world_size == 2:
         checks |= job_checks()
-    for name, passed in checks.items():
-        print("passed" if passed else "FAILED", name)
-    return 0 if all(checks.values()) else 1
+    return show(checks)
 
 
 if __name__ == "__main__":

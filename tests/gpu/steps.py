@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,6 +15,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests" / "integration"))
+
+from example_entries import entry_with  # noqa: E402
+
 BINARY = ROOT / "build" / "bin" / "ridgeline"
 OUT = Path(os.environ["OUT"])
 EXAMPLES = {"resnet50": 32, "gpt": 8, "dcgan": 64}  # and the batch size that is profiled
@@ -30,16 +32,6 @@ assert ctypes.CDLL("libcupti.so.13").cuptiSubscribe(ctypes.byref(subscriber), ig
 TIME_TOLERANCE = 0.10
 RESERVED_TOLERANCE = 0.05
 LIMIT_S = 90
-
-
-def entry_with(example: str, size: int, folder: Path) -> Path:
-    """A copy of the example whose batch size is this one."""
-    copy = folder / example
-    shutil.copytree(ROOT / "examples" / example, copy)
-    text = (copy / "entry.py").read_text()
-    changed = re.sub(r"batch_size: int = \d+", f"batch_size: int = {size}", text)
-    (copy / "entry.py").write_text(changed)
-    return copy / "entry.py"
 
 
 def measure(folder: str) -> dict[str, float]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import itertools
 import json
 import os
 from pathlib import Path
@@ -9,8 +11,11 @@ from typing import Any
 
 import pytest
 from conftest import PYTHON, ROOT, ridgeline
+from example_entries import entry_with
 from jsonschema import Draft202012Validator
 
+MEMORY = {"P4": 8, "T4": 16, "H100": 80, "MI300X": 192}  # GB, of the data sheets
+GIB = 1 << 30
 SCHEMA = Draft202012Validator(json.loads((ROOT / "protocol/devices.schema.json").read_text("utf-8")))
 
 
@@ -34,6 +39,25 @@ def test_devices_without_data_get_bounds_and_the_cheapest_comes_first(linear_ent
         assert slow["fits"] is True and slow["operations"]["measured"] == 0
     # x, weight, output, and gradients of weight and output, in float32.
     assert p4[0]["peakBytes"] >= 4 * (16 * 512 + 512 * 256)
+
+
+@pytest.mark.parametrize(("example", "batch_size"), [("gpt", 6), ("dcgan", 48)])
+def test_memory_on_a_gpu_is_what_it_reserved_there(example: str, batch_size: int, tmp_path: Path) -> None:
+    """tests/data/allocator: what an H100 reserved for the same steps."""
+    entry = entry_with(example, batch_size, tmp_path)
+    with gzip.open(ROOT / f"tests/data/allocator/{example}-{batch_size}.txt.gz", "rt") as file:
+        reserved = int(file.read().split()[-1])
+    step = predict(entry, "--on", "h100")["devices"][0]["steps"][0]
+    assert step["batchSize"] == batch_size
+    low, high = step["heldBytes"]["low"] - 0.2 * GIB, step["heldBytes"]["high"] - 0.8 * GIB  # without the context
+    assert low <= reserved <= high < 1.4 * low
+
+
+def test_the_largest_batch_that_fits_grows_with_the_memory(linear_entry: Path) -> None:
+    answer = predict(linear_entry, "--on", "p4,t4,h100,mi300x")
+    largest = [device["largestBatch"] for device in sorted(answer["devices"], key=lambda one: MEMORY[one["name"]])]
+    for less, more in itertools.pairwise(largest):
+        assert 128 < less["low"] <= less["high"] < more["low"] <= more["high"]
 
 
 def test_times_that_somebody_measured_are_used(linear_entry: Path, tmp_path: Path) -> None:

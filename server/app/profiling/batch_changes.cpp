@@ -127,12 +127,12 @@ std::optional<analysis::MakeFit> make_fit(const analysis::WhatIf& answer, std::s
                           .speed_up = {}};
     if (row.predicted.has_value() && row.predicted->peak_bytes.has_value()) {
       const double peak = std::max(0.0, static_cast<double>(*row.predicted->peak_bytes) + above);
-      fitting.step_ms = row.predicted->step_ms;
       const ChangeAnswer* const over = find(over_batch, change);
+      const analysis::PredictedChange& of_time = over != nullptr ? *over->predicted : *row.predicted;
+      fitting.step_ms = of_time.step_ms;
       if (&row != alone) {
-        fitting.speed_up =
-            over != nullptr ? over->predicted->speed_up : ratio_of(row.predicted->speed_up, alone->predicted->speed_up);
-        fitting.largest_error = (over != nullptr ? over : &row)->predicted->largest_error;
+        fitting.speed_up = over != nullptr ? of_time.speed_up : ratio_of(of_time.speed_up, alone->predicted->speed_up);
+        fitting.largest_error = of_time.largest_error;
       }
       fitting.peak_bytes = static_cast<std::uint64_t>(std::llround(peak));
       fitting.fits = fitting.peak_bytes <= limit_bytes;

@@ -7,12 +7,14 @@
 #include <map>
 #include <utility>
 
+#include "analysis/memory/listed_requests.h"
 #include "app/profiling/batch_changes.h"
 #include "app/profiling/known_device.h"
 #include "base/file.h"
 #include "operations/device/data_sheets.h"
 #include "operations/estimators/device_prediction.h"
 #include "operations/estimators/estimator_file.h"
+#include "operations/estimators/largest_batch.h"
 #include "operations/table/time_csv.h"
 
 namespace ridgeline::app {
@@ -24,7 +26,11 @@ using operations::Estimators;
 using operations::ListedStep;
 using operations::ListedTime;
 
-constexpr int kMostBatchSize = 1 << 24;
+constexpr int kMostBatchSize = 1 << 24;  ///< whose step is listed
+constexpr int kLargestBatch = 1 << 28;   ///< that is looked at for what fits
+/// What a process holds of a GPU beside its caching allocator: CUDA's context, and the libraries' kernels.
+constexpr double kLeastContext = 0.2 * (1U << 30U);
+constexpr double kMostContext = 0.8 * (1U << 30U);
 
 /// What the table knows on a device that it names, by step and operation.
 struct TimesOn {
@@ -37,12 +43,21 @@ struct TimesOn {
 struct KnownSteps {
   std::vector<ListedStep> steps;
   std::vector<TimesOn> known;
+  std::vector<operations::HeldAt> held{};  ///< at more batch sizes than steps are listed of; empty: not known
 };
+
+operations::HeldBytes held_for(std::span<const std::int64_t> requests) {
+  const analysis::ReservedRange reserved = analysis::reserved_on_any_gpu(requests);
+  return {static_cast<double>(reserved.low) + kLeastContext, static_cast<double>(reserved.high) + kMostContext};
+}
 
 ListedStep listed_step(const protocol::Captured& captured, DeviceKind kind) {
   ListedStep step{.batch_size = captured.batch_size};
   for (const std::uint64_t peak : captured.peak_bytes) {
     step.peak_bytes = std::max(step.peak_bytes.value_or(0), peak);
+  }
+  if (kind == DeviceKind::kGpu && !captured.requests.empty()) {
+    step.held = held_for(captured.requests);
   }
   std::map<int, int> counts;
   for (const protocol::CapturedOperation& operation : captured.step->operations) {
@@ -58,6 +73,40 @@ ListedStep listed_step(const protocol::Captured& captured, DeviceKind kind) {
                                  count);
   }
   return step;
+}
+
+/// Of the listed steps, and at twice the batch size of the largest of them, and so on, until `capacity` is passed.
+std::vector<operations::HeldAt> held_at_sizes(const std::vector<protocol::Captured>& captured, double capacity) {
+  std::vector<analysis::ListedRequests> listed;
+  for (const protocol::Captured& one : captured) {
+    if (one.step && !one.requests.empty()) {
+      listed.push_back({one.batch_size, one.requests});
+    }
+  }
+  std::ranges::sort(listed, {}, &analysis::ListedRequests::batch_size);
+  std::vector<operations::HeldAt> held;
+  for (const analysis::ListedRequests& one : listed) {
+    held.push_back({one.batch_size, held_for(one.requests)});
+  }
+  for (int size = held.size() < 2 ? kLargestBatch : 2 * held.back().batch_size;
+       size < kLargestBatch && held.back().held.low <= capacity; size *= 2) {
+    const auto requests = analysis::requests_at(listed[listed.size() - 2], listed.back(), size);
+    if (!requests) {
+      break;
+    }
+    held.push_back({size, held_for(*requests)});
+  }
+  return held;
+}
+
+double largest_capacity(const std::vector<NamedDevice>& devices) {
+  double largest = 0;
+  for (const NamedDevice& one : devices) {
+    if (one.device.kind == DeviceKind::kGpu && one.device.memory_capacity_bytes) {
+      largest = std::max(largest, one.device.memory_capacity_bytes->value);
+    }
+  }
+  return largest;
 }
 
 std::vector<ListedStep> listed_steps(const std::vector<protocol::Captured>& captured, DeviceKind kind) {
@@ -173,6 +222,10 @@ report::OtherDevice on_device(const NamedDevice& one, const KnownSteps& all,
     predicted.steps.push_back(operations::step_on_device(all.steps[i], one.device, known_of(all, i, one.device), own));
   }
   std::ranges::sort(predicted.steps, {}, &operations::StepOnDevice::batch_size);
+  if (const auto& capacity = one.device.memory_capacity_bytes) {
+    predicted.capacity_bytes = capacity->value;
+    predicted.largest = operations::largest_batch(all.held, capacity->value);
+  }
   return predicted;
 }
 
@@ -237,10 +290,11 @@ std::vector<protocol::ChangeRequest> larger_batches(int batch_size) {
 
 namespace {
 
-/// `list`: the steps for a kind of device.
+/// `list`: the steps for a kind of device. `held`: by them on a GPU, at more batch sizes.
 base::Result<std::vector<report::OtherDevice>> answers_for(
-    const std::function<std::vector<ListedStep>(DeviceKind)>& list, const std::vector<NamedDevice>& devices,
-    operations::OperationTable& table, const std::vector<Estimators>& estimators) {
+    const std::function<std::vector<ListedStep>(DeviceKind)>& list, const std::vector<operations::HeldAt>& held,
+    const std::vector<NamedDevice>& devices, operations::OperationTable& table,
+    const std::vector<Estimators>& estimators) {
   std::vector<report::OtherDevice> answers;
   std::map<DeviceKind, KnownSteps> known;
   for (const NamedDevice& one : devices) {
@@ -248,6 +302,9 @@ base::Result<std::vector<report::OtherDevice>> answers_for(
       auto steps = known_steps(list(one.device.kind), one.device.kind, devices, table);
       if (!steps) {
         return steps.error();
+      }
+      if (one.device.kind == DeviceKind::kGpu) {
+        steps->held = held;
       }
       known.emplace(one.device.kind, std::move(*steps));
     }
@@ -262,14 +319,15 @@ base::Result<std::vector<report::OtherDevice>> on_devices(const std::vector<prot
                                                           const std::vector<NamedDevice>& devices,
                                                           operations::OperationTable& table,
                                                           const std::vector<Estimators>& estimators) {
-  return answers_for([&](DeviceKind kind) { return listed_steps(captured, kind); }, devices, table, estimators);
+  return answers_for([&](DeviceKind kind) { return listed_steps(captured, kind); },
+                     held_at_sizes(captured, largest_capacity(devices)), devices, table, estimators);
 }
 
 base::Result<std::vector<report::OtherDevice>> on_devices(const ListedStep& recorded,
                                                           const std::vector<NamedDevice>& devices,
                                                           operations::OperationTable& table,
                                                           const std::vector<Estimators>& estimators) {
-  return answers_for([&](DeviceKind kind) { return std::vector{listed_for(recorded, kind)}; }, devices, table,
+  return answers_for([&](DeviceKind kind) { return std::vector{listed_for(recorded, kind)}; }, {}, devices, table,
                      estimators);
 }
 

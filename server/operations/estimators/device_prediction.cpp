@@ -75,11 +75,22 @@ void add_operation(StepOnDevice& found, Sums& sums, const CountedOperation& oper
   add_elsewhere(sources, sums, operation, device, elsewhere, estimators.across);
 }
 
+std::optional<bool> fits(const StepOnDevice& step, double capacity) {
+  if (step.held.has_value()) {
+    const bool may_fit = step.held->low <= capacity;
+    return may_fit && step.held->high > capacity ? std::nullopt : std::optional(may_fit);
+  }
+  return step.peak_bytes.has_value() ? std::optional(static_cast<double>(*step.peak_bytes) <= capacity) : std::nullopt;
+}
+
 }  // namespace
 
 StepOnDevice step_on_device(const ListedStep& step, const Device& device, const KnownOfStep& known,
                             const StepEstimators& estimators) {
   StepOnDevice found{.batch_size = step.batch_size, .peak_bytes = step.peak_bytes};
+  if (device.kind == DeviceKind::kGpu) {
+    found.held = step.held;
+  }
   found.sources.unknown = step.not_listed;
   Sums sums;
   for (std::size_t i = 0; i < step.operations.size(); ++i) {
@@ -96,8 +107,8 @@ StepOnDevice step_on_device(const ListedStep& step, const Device& device, const 
     found.ns = sums.middle;
     found.high_ns = sums.high;
   }
-  if (device.memory_capacity_bytes && step.peak_bytes) {
-    found.fits = static_cast<double>(*step.peak_bytes) <= device.memory_capacity_bytes->value;
+  if (device.memory_capacity_bytes) {
+    found.fits = fits(found, device.memory_capacity_bytes->value);
   }
   return found;
 }

@@ -39,13 +39,20 @@ struct RecordedOn {
   double high = 1;
 };
 
+/// Bytes that a process holds on a device.
+struct HeldBytes {
+  double low = 0;
+  double high = 0;
+};
+
 /// A step at one batch size.
 struct ListedStep {
   int batch_size = 1;  ///< 0: not known, as of a trace
   std::vector<CountedOperation> operations{};
   /// The peak of tensors, weights and inputs included, without workspaces of operations. Absent: not known.
   std::optional<std::uint64_t> peak_bytes{};
-  int not_listed = 0;  ///< operations whose arguments could not be written down
+  std::optional<HeldBytes> held{};  ///< on a GPU; absent: not known
+  int not_listed = 0;               ///< operations whose arguments could not be written down
   std::optional<RecordedOn> recorded_on{};
 };
 
@@ -72,9 +79,10 @@ struct StepOnDevice {
   double low_ns = 0;                ///< of the sum of the operations; no run is much faster
   std::optional<double> ns{};       ///< the estimate; absent where more than kMostBounded of it would be bounds
   std::optional<double> high_ns{};  ///< likewise
-  std::optional<std::uint64_t> peak_bytes{};
-  std::optional<bool>
-      fits{};  ///< false: it cannot; true: its tensors do. Absent: the capacity or the peak is not known
+  std::optional<std::uint64_t> peak_bytes{};  ///< of tensors
+  std::optional<HeldBytes> held{};            ///< on a GPU; absent: not known
+  /// Of `held`, else of `peak_bytes`. Absent: not known, or the capacity lies within `held`.
+  std::optional<bool> fits{};
 };
 
 /// The largest share of the time that bounds and unknown operations may make up, also of the time in the trace, where

@@ -40,15 +40,6 @@ SpeedUp speed_up_of(const Baseline& unchanged, double changed_ms, double error_m
           scaled / std::max(least, changed_ms - error_ms) * (1 + unchanged.noise)};
 }
 
-struct ErrorPart {
-  double ms = 0;
-  std::string clause;
-};
-
-const std::string& clause_of_largest(const std::vector<ErrorPart>& parts) {
-  return std::ranges::max_element(parts, {}, &ErrorPart::ms)->clause;
-}
-
 /// By how much longer the changed step takes where hosts wait for the device in code of the change, ns: at most as long
 /// as both work at once.
 double waits_ns(const RetimedStep& changed, const Schedule& schedule) {
@@ -160,7 +151,7 @@ base::Result<PredictedStep> predict_step(const ChangeBasis& basis, const protoco
       {kLeastError * changed_ms, "no step takes the same time twice"}};
   double error_ms = 0;
   for (const ErrorPart& part : parts) {
-    error_ms = std::hypot(error_ms, part.ms);
+    error_ms = std::hypot(error_ms, part.size);
   }
   PredictedStep step;
   step.samples = static_cast<double>(changed.batch_size) / std::max(1, baseline.batch_size);

@@ -137,11 +137,6 @@ void widen_by_others(const GraphBasis& basis, const std::vector<std::string>& re
 /// Of the interval's logarithm.
 double width_of(const SpeedUp& speed_up) { return std::log(speed_up.high / speed_up.low); }
 
-/// The clause of the greatest width.
-std::string largest_error(std::vector<std::pair<double, std::string>> parts) {
-  return std::ranges::max_element(parts, {}, &std::pair<double, std::string>::first)->second;
-}
-
 bool has_same_memory(const Graph& a, const Graph& b) {
   return std::ranges::equal(a.memory, b.memory, {}, &MemoryChange::bytes, &MemoryChange::bytes);
 }
@@ -245,7 +240,7 @@ base::Result<PredictedChange> predict_on_graph(const GraphBasis& basis, const st
   speed_up = {speed(middle), speed(slowest + error(slowest)), speed(fastest - error(fastest))};
   const SpeedUp by_itself = speed_up;
   widen_by_others(basis, requests, user, speed_up);
-  predicted.largest_error = largest_error(
+  predicted.largest_error = clause_of_largest(
       {{std::log(speed(fastest) / speed(slowest)),
         fmt::format("the rule's guesses lie between {:.2f}× and {:.2f}×", speed(slowest), speed(fastest))},
        {2 * start.error_ms / start.step_ms, start.largest_error},

@@ -24,12 +24,14 @@ from ridgeline_runner.step.recorder import Recorder
 from ridgeline_runner.step.reporter import Reporter
 
 _KEPT_BYTES = 64 << 20  # that glibc's heap keeps at its end, at most (mallopt(3), M_TRIM_THRESHOLD)
+_MOST_REQUESTS = 1 << 20  # of memory: kMaxMemoryRequests of protocol/experiment.h
 _NOT_LISTED = {"compile", "threads"}  # what these make of operations, or of their times, is not known before they run
 
 
 def capture(spec: dict[str, Any], reporter: Reporter, recorder: Recorder, entry: EntryPoint) -> None:
     """Sends the operations of the unchanged step and of each changed one, and what memory they need. Nothing large is
-    computed. `spec["forCuda"]`: with the operators of a CUDA device also where the step is on the host."""
+    computed. `spec["forCuda"]`: with the operators of a CUDA device also where the step is on the host; then with the
+    requests of memory too."""
     requests: list[list[str]] = [[], *spec["changes"]]
     page_faults = _PageFaults(entry, reporter.channel, 0 if spec["forCuda"] else spec["memoryLimitBytes"])
     with contextlib.closing(page_faults):
@@ -68,10 +70,15 @@ def _captured(
         log = operation_log.log_step(step, names, lambda: moments.append(recorder.moment()))
         (before, _), *seen = recorder.alive_bytes(moments)
         alive = [(at - before, most - before) for at, most in seen]
+        requests = list[int]()
+        if for_cuda and device.is_host:
+            operation_log.run_uncomputed(step)  # for the third time: what was freed at first has its place by then
+            requests = recorder.requests_since(begin)
         host = operation_log.host_times(step, len(log.sequence))
     seconds = perf_counter() - began
     return {
         "operations": log.message(),
+        "requests": requests if len(requests) <= _MOST_REQUESTS else [],
         **log.memory(alive),
         "aliveBefore": [max(0, at) for at, _ in alive[1:]],
         "checkpointed": [names[id(module)] for module in parts.checkpointed],

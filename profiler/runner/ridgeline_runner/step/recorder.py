@@ -153,6 +153,11 @@ class Recorder:
         then, and the most from then until the next one."""
         return self._agent.alive_bytes(moments)
 
+    def requests_since(self, moment: int) -> list[int]:
+        """What was asked of the recorded device's allocator since a moment that is not before the last
+        forget_freed(), in order: bytes of a request, or ~i where request i, counted from 0, was freed."""
+        return self._agent.requests_since(moment)
+
     def set_models(self, positional: tuple[Any, ...], keywords: dict[str, Any]) -> list[tuple[str, Any]]:
         """Names every module instance; passes parameters and buffers to the agent. Returns the named parameters."""
         models = dict(keywords) if keywords else {str(i): model for i, model in enumerate(positional)}

@@ -86,7 +86,7 @@ TEST(MakeFit, TakesIntervalsOfTheStepAtThatBatchSizeWhereTheyAreKnown) {
   ASSERT_TRUE(made);
   EXPECT_DOUBLE_EQ(made->changes[1].speed_up.low, 1.5);
   EXPECT_EQ(made->changes[1].largest_error, "no step takes the same time twice");
-  EXPECT_DOUBLE_EQ(made->changes[1].step_ms, 12.5);
+  EXPECT_DOUBLE_EQ(made->changes[1].step_ms, 13) << "of the same prediction as the speed-up";
   EXPECT_DOUBLE_EQ(made->changes[2].speed_up.value, 0.8) << "of both predictions";
 }
 

@@ -29,6 +29,16 @@ TEST(StepOnDevice, AddsUpMeasuredTimes) {
   EXPECT_EQ(found.fits, true);
 }
 
+TEST(StepOnDevice, FitsWhereAllThatItMayHoldDoes) {
+  const auto fits = [](double low, double high) {
+    const ListedStep step{.operations = {}, .peak_bytes = 1'000, .held = HeldBytes{low, high}};
+    return step_on_device(step, *find_data_sheet("T4"), {}, {}).fits;
+  };
+  EXPECT_EQ(fits(10e9, 15e9), true);
+  EXPECT_EQ(fits(15e9, 17e9), std::nullopt);
+  EXPECT_EQ(fits(17e9, 20e9), false);
+}
+
 /// 2 · 4096³ FLOP at 8.1 TFLOP/s.
 TEST(StepOnDevice, ADeviceWithoutDataHasABound) {
   const ListedStep step{.batch_size = 8, .operations = {CountedOperation(kMatrix)}, .peak_bytes = 17'000'000'000};
