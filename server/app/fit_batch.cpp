@@ -42,7 +42,8 @@ ChangeRequest combined(ChangeRequest request, const ChangeRequest& more) {
 const ChangeAnswer* row_of(const Fitting& fitting, const ChangeRequest& request) {
   const auto& rows = fitting.answer.changes;
   const auto found = std::ranges::find(rows, request, &ChangeAnswer::change);
-  const bool is_known = found != rows.end() && found->predicted.has_value() && found->predicted->peak_bytes.has_value();
+  const bool is_known =
+      found != rows.end() && found->predicted.has_value() && needed_bytes(*found->predicted).has_value();
   return is_known ? &*found : nullptr;
 }
 
@@ -56,7 +57,7 @@ const Captured* captured_of(const std::vector<ChangeRequest>& requests, const st
 
 /// Above 0: bytes that are lacking; below 0: that are left.
 double lacking_bytes(const Fitting& fitting, const ChangeAnswer& row) {
-  return static_cast<double>(*row.predicted->peak_bytes) + fitting.above -
+  return static_cast<double>(*needed_bytes(*row.predicted)) + fitting.above -
          static_cast<double>(fitting.question.limit_bytes);
 }
 
@@ -105,7 +106,7 @@ base::Task<base::Result<FittingPlan, RunFailure>> without_surplus(ExperimentRunn
                                                                   FittingPlan best) {
   for (int turn = 0; turn < kMostTurns; ++turn) {
     const std::vector<CheckpointPlan> plans = cheaper_by_one(modules, best.plan, kMostCheaperPlans);
-    ChangeQuestion question;
+    ChangeQuestion question{{}, {}, true};
     for (const CheckpointPlan& plan : plans) {
       if (std::ranges::any_of(plan.option, &std::optional<std::size_t>::has_value)) {
         question.requests.push_back(combined(request, request_of(modules, plan)));
@@ -121,7 +122,7 @@ base::Task<base::Result<FittingPlan, RunFailure>> without_surplus(ExperimentRunn
     }
     std::optional<FittingPlan> cheaper;
     for (const ChangeAnswer& row : predicted->answer.changes) {
-      const bool is_known = row.predicted.has_value() && row.predicted->peak_bytes.has_value();
+      const bool is_known = row.predicted.has_value() && needed_bytes(*row.predicted).has_value();
       const auto plan = std::ranges::find_if(plans, [&](const CheckpointPlan& each) {
         return combined(request, request_of(modules, each)) == row.change;
       });
@@ -159,13 +160,13 @@ base::Task<base::Result<void, RunFailure>> add_plan(ExperimentRunner& runner, Pr
       break;
     }
     asked.push_back(planned);
-    auto predicting = predict_changes(runner, step, {{planned}}, {});
+    auto predicting = predict_changes(runner, step, {{planned}, {}, true}, {});
     auto predicted = co_await std::move(predicting);
     if (!predicted) {
       co_return predicted.error();
     }
     const ChangeAnswer& row = predicted->answer.changes.front();
-    if (!row.predicted.has_value() || !row.predicted->peak_bytes.has_value()) {
+    if (!row.predicted.has_value() || !needed_bytes(*row.predicted).has_value()) {
       break;
     }
     const double lacking = lacking_bytes(*fitting, row);
@@ -225,7 +226,7 @@ base::Task<base::Result<FittingAnswer, RunFailure>> predict_fitting(ExperimentRu
                                                                     FitQuestion question) {
   const ChangeRequest alone = batch_size_change(question.batch_size);
   auto fitting = std::make_shared<Fitting>(Fitting{question, fitting_requests(question.batch_size), {}, {}});
-  auto predicting = predict_changes(runner, step, {fitting->requests}, {});
+  auto predicting = predict_changes(runner, step, {fitting->requests, {}, true}, {});
   auto predicted = co_await std::move(predicting);
   if (!predicted) {
     co_return predicted.error();
@@ -233,7 +234,7 @@ base::Task<base::Result<FittingAnswer, RunFailure>> predict_fitting(ExperimentRu
   fitting->captured = std::move(predicted->captured);
   fitting->answer = std::move(predicted->answer);
   if (const ChangeAnswer* const row = row_of(*fitting, alone); row != nullptr) {
-    const auto captured = static_cast<double>(*row->predicted->peak_bytes);
+    const auto captured = static_cast<double>(*needed_bytes(*row->predicted));
     fitting->above = question.fitted_peak_bytes.value_or(captured) - captured;
   }
   for (const ChangeRequest& request : {alone, combined(alone, {"bf16-autocast"})}) {

@@ -16,7 +16,8 @@ namespace ridgeline::app {
 struct FitQuestion {
   int batch_size = 0;
   std::uint64_t limit_bytes = 0;
-  /// Of the batch size alone, by the models of the profile: see make_fit(). Absent: by its operations.
+  /// Of the batch size alone, by the models of the profile; on a device, what it reserves: see make_fit(). Absent: by
+  /// its operations.
   std::optional<double> fitted_peak_bytes{};
 };
 

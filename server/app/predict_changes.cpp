@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "operations/table/time_csv.h"
 #include "step/changes/calibration.h"
 #include "step/changes/change_table.h"
 
@@ -26,6 +27,7 @@ struct Prediction {
   PredictedStep step;
   std::vector<ChangeRequest> requests;  ///< those that the runner makes a part of
   ShowFirst show;
+  bool lists_elsewhere = false;  ///< on the host, for the device
   std::vector<Captured> captured{};
   double taken_s = 0;  ///< of timing
   bool is_whole = true;
@@ -62,13 +64,21 @@ base::Task<Done> list(ExperimentRunner& runner, Shared prediction, std::vector<s
   for (const std::size_t i : group) {
     by_runner.push_back(step::parts_of(prediction->requests[i]).runner);
   }
-  auto capturing = runner.run({.kind = protocol::Experiment::Kind::kCapture, .changes = std::move(by_runner)});
+  const bool elsewhere = prediction->lists_elsewhere;
+  auto capturing = runner.run({.kind = protocol::Experiment::Kind::kCapture,
+                               .changes = std::move(by_runner),
+                               .for_cuda = elsewhere,
+                               .on_host = elsewhere});
   ExperimentOutcome findings = co_await std::move(capturing);
   if (!findings) {
     co_return findings.error();
   }
   prediction->is_whole = prediction->is_whole && !findings->ended_early.has_value();
   for (Captured& each : findings->captured) {
+    if (elsewhere && each.step.has_value()) {
+      std::ranges::transform(each.step->keys, each.step->keys.begin(),
+                             [](const std::string& key) { return operations::key_on(key, "cuda"); });
+    }
     if (each.change > 0 && static_cast<std::size_t>(each.change) <= group.size()) {
       each.change = static_cast<int>(group[static_cast<std::size_t>(each.change) - 1]) + 1;
     }
@@ -170,6 +180,11 @@ analysis::WhatIf whole_answer(const Prediction& prediction, const ChangeQuestion
     }
   }
   answer.warnings.insert(answer.warnings.end(), step.times->warnings.begin(), step.times->warnings.end());
+  for (analysis::ChangeAnswer& row : answer.changes) {
+    if (prediction.lists_elsewhere && row.predicted.has_value() && !row.predicted->reserved_bytes.has_value()) {
+      row.predicted->peak_bytes.reset();  // it would be taken for what has to fit
+    }
+  }
   if (timed.disturbed > 0) {
     answer.warnings.push_back(disturbed_text(timed.disturbed, timed.measured));
   }
@@ -195,7 +210,8 @@ ChangeQuestion usual_question() {
 
 base::Task<base::Result<PredictedChanges, RunFailure>> predict_changes(ExperimentRunner& runner, PredictedStep step,
                                                                        ChangeQuestion question, ShowFirst show) {
-  auto prediction = std::make_shared<Prediction>(Prediction{std::move(step), {}, std::move(show)});
+  const bool elsewhere = question.reserves && !step.base->on_host;
+  auto prediction = std::make_shared<Prediction>(Prediction{std::move(step), {}, std::move(show), elsewhere});
   ChangeQuestion on_graph{{}, question.where_possible};
   for (const ChangeRequest& request : question.requests) {
     (step::parts_of(request).runner.empty() ? on_graph.requests : prediction->requests).push_back(request);

@@ -42,6 +42,9 @@ struct PredictedChanges {
 struct ChangeQuestion {
   std::vector<protocol::ChangeRequest> requests;          ///< each is a row of the answer
   std::vector<protocol::ChangeRequest> where_possible{};  ///< these only where they apply; none of the runner's
+  /// Also what the caching allocator of the step's device reserves (PredictedChange::reserved_bytes). Steps are then
+  /// listed on the host, where those have room too that the device has none for. Nothing of a step on the host.
+  bool reserves = false;
 };
 
 /// The question of a user who names no change.

@@ -18,19 +18,24 @@ constexpr std::size_t kMostCombined = 4;  ///< changes
 
 bool is_predicted(const ChangeAnswer& row) { return row.reason.empty() && row.predicted.has_value(); }
 
-/// A peak that is not known is not held against a change.
-bool fits(const ChangeAnswer& row, Memory memory_bytes) {
-  const Memory peak_bytes = row.predicted.has_value() ? row.predicted->peak_bytes : row.peak_bytes;
-  return !memory_bytes.has_value() || !peak_bytes.has_value() || *peak_bytes <= *memory_bytes;
+/// What has to fit, into what.
+struct Limit {
+  Memory memory_bytes;  ///< absent: anything fits
+  bool on_host = true;  ///< there, memory that is not known is not held against a change
+};
+
+bool fits(const ChangeAnswer& row, Limit limit) {
+  const Memory needed = row.predicted.has_value() ? needed_bytes(*row.predicted) : row.peak_bytes;
+  return !limit.memory_bytes.has_value() || (needed.has_value() ? *needed <= *limit.memory_bytes : limit.on_host);
 }
 
 /// The fastest of those that fit; where none fits, the one that needs the least memory.
-std::optional<ChangeAnswer> best_of(const std::vector<ChangeAnswer>& rows, Memory memory_bytes) {
+std::optional<ChangeAnswer> best_of(const std::vector<ChangeAnswer>& rows, Limit limit) {
   std::optional<ChangeAnswer> best;
   const auto rank = [&](const ChangeAnswer& row) {
-    const bool fit = fits(row, memory_bytes);
-    return std::pair(fit,
-                     fit ? row.predicted->speed_up.value : -static_cast<double>(row.predicted->peak_bytes.value_or(0)));
+    const bool fit = fits(row, limit);
+    return std::pair(
+        fit, fit ? row.predicted->speed_up.value : -static_cast<double>(needed_bytes(*row.predicted).value_or(0)));
   };
   for (const ChangeAnswer& row : rows) {
     if (is_predicted(row) && (!best.has_value() || rank(row) > rank(*best))) {
@@ -52,8 +57,8 @@ std::vector<ChangeRequest> with_one_more(const ChangeAnswer& best, const std::ve
   return more;
 }
 
-bool is_better(const ChangeAnswer& combined, const ChangeAnswer& best, Memory memory_bytes) {
-  return !fits(best, memory_bytes) || combined.predicted->speed_up.value > best.predicted->speed_up.value;
+bool is_better(const ChangeAnswer& combined, const ChangeAnswer& best, Limit limit) {
+  return !fits(best, limit) || combined.predicted->speed_up.value > best.predicted->speed_up.value;
 }
 
 }  // namespace
@@ -61,6 +66,8 @@ bool is_better(const ChangeAnswer& combined, const ChangeAnswer& best, Memory me
 base::Task<base::Result<analysis::WhatIf, RunFailure>> search_changes(ExperimentRunner& runner, PredictedStep step,
                                                                       ChangeQuestion question, Memory memory_bytes,
                                                                       ShowFirst show) {
+  const Limit limit{memory_bytes, step.base->on_host};
+  question.reserves = memory_bytes.has_value();
   auto predicting = predict_changes(runner, step, std::move(question), std::move(show));
   auto predicted = co_await std::move(predicting);
   if (!predicted) {
@@ -69,13 +76,13 @@ base::Task<base::Result<analysis::WhatIf, RunFailure>> search_changes(Experiment
   analysis::WhatIf answer = std::move(predicted->answer);
   std::vector<ChangeAnswer> alone = answer.changes;
   std::erase_if(alone, [](const ChangeAnswer& row) { return !step::parts_of(row.change).graph.empty(); });
-  std::optional<ChangeAnswer> best = best_of(alone, memory_bytes);
+  std::optional<ChangeAnswer> best = best_of(alone, limit);
   while (best.has_value() && best->change.size() < kMostCombined) {
     std::vector<ChangeRequest> more = with_one_more(*best, alone);
     if (more.empty()) {
       break;
     }
-    auto combining = predict_changes(runner, step, {std::move(more)}, {});
+    auto combining = predict_changes(runner, step, {std::move(more), {}, memory_bytes.has_value()}, {});
     auto combined = co_await std::move(combining);
     if (!combined) {
       co_return combined.error();
@@ -85,13 +92,13 @@ base::Task<base::Result<analysis::WhatIf, RunFailure>> search_changes(Experiment
     answer.operations = std::max(answer.operations, combined->answer.operations);
     answer.operations_measured = combined->answer.operations_measured;
     answer.warnings = combined->answer.warnings;  // of all that was timed so far
-    std::optional<ChangeAnswer> better = best_of(rows, memory_bytes);
-    if (!better.has_value() || !is_better(*better, *best, memory_bytes)) {
+    std::optional<ChangeAnswer> better = best_of(rows, limit);
+    if (!better.has_value() || !is_better(*better, *best, limit)) {
       break;
     }
     best = std::move(better);
   }
-  std::erase_if(answer.changes, [&](const ChangeAnswer& row) { return !fits(row, memory_bytes); });
+  std::erase_if(answer.changes, [&](const ChangeAnswer& row) { return !fits(row, limit); });
   sort_by_gain(answer);
   co_return answer;
 }

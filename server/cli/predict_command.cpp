@@ -110,9 +110,14 @@ int answer_make_fit(const PredictOptions& options, const Runs& runs, const app::
     return fail(fmt::format("--make-fit is not answered for this step: {}.", problem), kExitUsage);
   }
   const int size = options.make_fit;
-  const analysis::BatchPrediction fitted = analysis::predict_batch(analysis::make_predictor(made.profile), size);
-  const std::uint64_t limit = options.memory_bytes > 0 ? options.memory_bytes : made.profile.capacity_bytes;
-  const app::FitQuestion question{size, limit, analysis::best_peak_bytes(fitted)};
+  const analysis::Predictor predictor = analysis::make_predictor(made.profile);
+  analysis::BatchPrediction fitted = analysis::predict_batch(predictor, size);
+  analysis::add_reserved(predictor, fitted);
+  const auto& allocator = made.profile.allocator;
+  const std::uint64_t capacity = allocator != nullptr ? allocator->setup.available_bytes : made.profile.capacity_bytes;
+  const std::uint64_t limit = options.memory_bytes > 0 ? options.memory_bytes : capacity;
+  const app::FitQuestion question{size, limit,
+                                  base.on_host ? analysis::best_peak_bytes(fitted) : fitted.reserved_bytes};
   const auto found = wait_for(
       runs.target,
       app::predict_fitting(runs.runner, predicted_step(options, made.profile.environment, std::move(base)), question));

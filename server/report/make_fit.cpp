@@ -21,6 +21,7 @@ using analysis::MakeFit;
 using Json = nlohmann::ordered_json;
 
 constexpr int kPeakColumns = 24;
+constexpr int kReservedColumns = 34;
 constexpr int kTimeColumns = 36;
 
 std::string name_of(const FittingChange& row) {
@@ -45,10 +46,11 @@ std::string answer_text(const MakeFit& made) {
                            made.batch_size, limit);
 }
 
-void row_of(Page& page, const FittingChange& row, int name_width) {
-  const std::string peak = bytes(static_cast<double>(row.peak_bytes)) + (row.fits ? ": fits" : ": does not fit");
+void row_of(Page& page, const FittingChange& row, int name_width, int peak_width) {
+  const std::string peak = bytes(static_cast<double>(row.reserved_bytes.value_or(row.peak_bytes))) +
+                           (row.reserved_bytes ? " reserved" : "") + (row.fits ? ": fits" : ": does not fit");
   const std::string time = duration(row.step_ms) + (row.change.empty() ? "" : ", " + speed_up_text(row.speed_up));
-  page.line("  " + left(clip(name_of(row), name_width - 2), name_width) + left(peak, kPeakColumns) + time);
+  page.line("  " + left(clip(name_of(row), name_width - 2), name_width) + left(peak, peak_width) + time);
   std::string note = printable(row.takes);
   if (analysis::is_wide(row.speed_up) && !row.largest_error.empty()) {
     note += (note.empty() ? "" : "; ") + ("wide, since " + row.largest_error);
@@ -93,6 +95,7 @@ Json row_json(const FittingChange& row) {
           {"applies", applies},
           {"reason", row.reason},
           {"peakBytes", applies ? Json(row.peak_bytes) : Json(nullptr)},
+          {"reservedBytes", applies && row.reserved_bytes ? Json(*row.reserved_bytes) : Json(nullptr)},
           {"fits", row.fits},
           {"stepMs", applies ? Json(row.step_ms) : Json(nullptr)},
           {"speedUp", applies ? speed_up : Json(nullptr)},
@@ -110,11 +113,15 @@ std::string text_make_fit(const MakeFit& made, const TextOptions& options) {
   page.line();
   page.prose("", answer_text(made), 2);
   page.line();
-  const int name_width = page.width() - 2 - kPeakColumns - kTimeColumns;
-  page.line("  " + page.bold(left("CHANGE", name_width) + left("PREDICTED PEAK", kPeakColumns) + "PREDICTED STEP"));
+  const bool on_device =
+      std::ranges::any_of(made.changes, [](const FittingChange& row) { return row.reserved_bytes.has_value(); });
+  const int peak_width = on_device ? kReservedColumns : kPeakColumns;
+  const int name_width = page.width() - 2 - peak_width - kTimeColumns;
+  page.line("  " + page.bold(left("CHANGE", name_width) +
+                             left(on_device ? "PREDICTED MEMORY" : "PREDICTED PEAK", peak_width) + "PREDICTED STEP"));
   for (const FittingChange& row : made.changes) {
     if (row.reason.empty()) {
-      row_of(page, row, name_width);
+      row_of(page, row, name_width, peak_width);
     }
   }
   for (const auto& [reason, names] : left_out_by_reason(made)) {

@@ -35,6 +35,8 @@ nlohmann::ordered_json predicted_json(const analysis::PredictedChange& predicted
                                  {"byRule", predicted.by_rule},
                                  {"wideBecause", analysis::is_wide(predicted.speed_up) ? predicted.largest_error : ""}};
   json["peakBytes"] = predicted.peak_bytes.has_value() ? nlohmann::ordered_json(*predicted.peak_bytes) : nullptr;
+  json["reservedBytes"] =
+      predicted.reserved_bytes.has_value() ? nlohmann::ordered_json(*predicted.reserved_bytes) : nullptr;
   return json;
 }
 

@@ -193,6 +193,9 @@ std::string peak_text(const WhatIf& answer, const ChangeAnswer& row) {
   if (row.tried.has_value()) {
     return memory_cell(row.tried->changed_peak_bytes, row.tried->unchanged_peak_bytes);
   }
+  if (row.predicted.has_value() && row.predicted->reserved_bytes.has_value()) {
+    return bytes(static_cast<double>(*row.predicted->reserved_bytes)) + " reserved";
+  }
   const auto peak = row.predicted.has_value() ? row.predicted->peak_bytes : row.peak_bytes;
   return peak.has_value() ? memory_cell(*peak, answer.peak_bytes) : "";
 }

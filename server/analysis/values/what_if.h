@@ -40,6 +40,8 @@ struct PredictedChange {
   double step_ms = 0;  ///< the changed step; for another batch size that of its own samples
   /// The peak of the allocator; absent: not known.
   std::optional<std::uint64_t> peak_bytes;
+  /// What a device's caching allocator reserves; absent: on the host, or not asked for (app::ChangeQuestion::reserves).
+  std::optional<std::uint64_t> reserved_bytes{};
   /// Share of the changed part's time that is of operations measured alone on this machine; the rest is assumed.
   double measured_share = 1;
   bool by_rule = false;  ///< all of it, or a part: on the graph of the step, by a rule that guesses
@@ -47,6 +49,11 @@ struct PredictedChange {
   std::optional<SpeedUp> uncalibrated{};
   std::string largest_error{};  ///< what makes most of the interval, as a clause; see is_wide()
 };
+
+/// What has to fit into memory: what is reserved, else the peak.
+inline std::optional<std::uint64_t> needed_bytes(const PredictedChange& predicted) {
+  return predicted.reserved_bytes.has_value() ? predicted.reserved_bytes : predicted.peak_bytes;
+}
 
 /// The changed step ran in turns with the unchanged one.
 struct TriedChange {
@@ -103,6 +110,7 @@ struct FittingChange {
   SpeedUp speed_up;             ///< over the batch size alone
   std::string largest_error{};  ///< PredictedChange::largest_error of that
   std::uint64_t peak_bytes = 0;
+  std::optional<std::uint64_t> reserved_bytes{};  ///< on a device: this has to fit
   bool fits = false;
 };
 

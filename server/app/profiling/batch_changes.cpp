@@ -105,10 +105,10 @@ std::optional<analysis::MakeFit> make_fit(const analysis::WhatIf& answer, std::s
                                           int batch_size, std::uint64_t limit_bytes,
                                           std::optional<double> fitted_peak_bytes) {
   const ChangeAnswer* alone = find(answer.changes, batch_size_change(batch_size));
-  if (alone == nullptr || !alone->predicted->peak_bytes.has_value()) {
+  if (alone == nullptr || !needed_bytes(*alone->predicted).has_value()) {
     return std::nullopt;
   }
-  const auto captured = static_cast<double>(*alone->predicted->peak_bytes);
+  const auto captured = static_cast<double>(*needed_bytes(*alone->predicted));
   const double above = fitted_peak_bytes.value_or(captured) - captured;
   analysis::MakeFit made{.entry_path = answer.entry_path,
                          .project_root = answer.project_root,
@@ -125,8 +125,8 @@ std::optional<analysis::MakeFit> make_fit(const analysis::WhatIf& answer, std::s
                           .takes = step::takes_of(change),
                           .reason = row.reason,
                           .speed_up = {}};
-    if (row.predicted.has_value() && row.predicted->peak_bytes.has_value()) {
-      const double peak = std::max(0.0, static_cast<double>(*row.predicted->peak_bytes) + above);
+    if (row.predicted.has_value() && needed_bytes(*row.predicted).has_value()) {
+      const double needed = std::max(0.0, static_cast<double>(*needed_bytes(*row.predicted)) + above);
       const ChangeAnswer* const over = find(over_batch, change);
       const analysis::PredictedChange& of_time = over != nullptr ? *over->predicted : *row.predicted;
       fitting.step_ms = of_time.step_ms;
@@ -134,13 +134,17 @@ std::optional<analysis::MakeFit> make_fit(const analysis::WhatIf& answer, std::s
         fitting.speed_up = over != nullptr ? of_time.speed_up : ratio_of(of_time.speed_up, alone->predicted->speed_up);
         fitting.largest_error = of_time.largest_error;
       }
-      fitting.peak_bytes = static_cast<std::uint64_t>(std::llround(peak));
+      fitting.peak_bytes = static_cast<std::uint64_t>(std::llround(needed));
       fitting.fits = fitting.peak_bytes <= limit_bytes;
+      if (row.predicted->reserved_bytes.has_value()) {
+        fitting.reserved_bytes = std::exchange(fitting.peak_bytes, row.predicted->peak_bytes.value_or(0));
+      }
     }
     made.changes.push_back(std::move(fitting));
   }
   std::ranges::stable_sort(made.changes, {}, [](const FittingChange& row) {
-    const double order = row.fits ? -row.speed_up.value : static_cast<double>(row.peak_bytes);
+    const auto needed = static_cast<double>(row.reserved_bytes.value_or(row.peak_bytes));
+    const double order = row.fits ? -row.speed_up.value : needed;
     return std::tuple(!row.change.empty(), !row.reason.empty(), !row.fits, order);
   });
   return made;

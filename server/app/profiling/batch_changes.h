@@ -29,8 +29,8 @@ std::vector<protocol::ChangeRequest> fitting_requests(int batch_size);
 /// From an answer about fitting_requests(batch_size). `over_batch`: the same changes of the step at that batch size,
 /// without it; where one is missing, its speed-up over the batch size alone has the errors of both predictions, as if
 /// they were independent, which is wider than they are. `fitted_peak_bytes`: of the batch size alone, by the models of
-/// the profile, which are better at that than operations that are not computed: then the changes' differences from it
-/// count. Without a row of the batch size alone whose peak is predicted, nothing.
+/// the profile (on a device, what it reserves), which are better at that than operations that are not computed: then
+/// the changes' differences from it count. Without a row of the batch size alone whose peak is predicted, nothing.
 std::optional<analysis::MakeFit> make_fit(const analysis::WhatIf& answer,
                                           std::span<const analysis::ChangeAnswer> over_batch, int batch_size,
                                           std::uint64_t limit_bytes, std::optional<double> fitted_peak_bytes);

@@ -11,7 +11,10 @@
 
 #include <fmt/format.h>
 
+#include "analysis/allocator/caching_allocator_conf.h"
 #include "analysis/attribution/compiled_regions.h"
+#include "analysis/memory/allocator_replay.h"
+#include "analysis/memory/listed_requests.h"
 #include "analysis/time/models.h"
 #include "operations/device/operation_work.h"
 #include "step/changes/calibration.h"
@@ -176,6 +179,21 @@ std::string done_already(const protocol::ChangeRequest& request, const std::stri
   return {};
 }
 
+/// The recorded reserved bytes, changed by as much as the replays of both steps' requests differ; nothing where these
+/// are not known.
+std::optional<std::uint64_t> changed_reserved(const WhatIfBase& base, const protocol::Captured& unchanged,
+                                              const protocol::Captured& changed) {
+  if (!base.reserved || unchanged.requests.empty() || changed.requests.empty()) {
+    return std::nullopt;
+  }
+  const auto replayed = [&](const protocol::Captured& step) {
+    return static_cast<std::int64_t>(
+        analysis::reserved_bytes(step.requests, analysis::kMatrixWorkspace, base.reserved->settings));
+  };
+  const std::int64_t bytes = static_cast<std::int64_t>(base.reserved->bytes) + replayed(changed) - replayed(unchanged);
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, bytes));
+}
+
 /// What makes the times of a trial uncertain.
 void warn_of_trial(analysis::WhatIf& answer, const std::string& title, const protocol::Tried& trial) {
   if (!trial.together_because.empty()) {
@@ -214,6 +232,9 @@ step::StandalonePeaks standalone_peaks(const KnownTimes& known) {
 
 PlannedRun plan_experiment(const ProfileRequest& request, const Target& target, protocol::Experiment experiment) {
   PlannedRun plan = plan_run(request, target);
+  if (experiment.on_host) {
+    plan.spec.device = "cpu";
+  }
   plan.spec.experiment = std::move(experiment);
   return plan;
 }
@@ -370,6 +391,12 @@ WhatIfBase what_if_base(const ProfileRun& run) {
   WhatIfBase base = what_if_base(run.profile, recording, run.recorded.scope);
   base.is_script = run.profile.script.has_value();
   base.is_compiled = analysis::has_compiled_regions(recording);
+  if (const auto reserved = analysis::peak_reserved(recording); reserved && !base.on_host) {
+    const auto settings = run.profile.allocator != nullptr
+                              ? analysis::parse_allocator_conf(run.profile.allocator->setup.conf)
+                              : base::Result<analysis::CachingAllocatorSettings>(analysis::CachingAllocatorSettings{});
+    base.reserved = ReservedStep{*reserved, settings ? *settings : analysis::CachingAllocatorSettings{}};
+  }
   if (base.is_compiled) {
     base.answer.warnings.emplace_back(
         "torch.compile compiles parts of the step, and what it makes of a changed step is only known once that runs: "
@@ -385,10 +412,14 @@ std::string_view memory_problem(const WhatIfBase& base) {
 
 std::string_view fit_problem(const WhatIfBase& base) {
   const std::string_view problem = memory_problem(base);
-  return problem.empty() && !base.on_host
-             ? "whether a changed step fits into a device's memory is up to what the caching allocator reserves, which "
-               "is not predicted of changed steps"
-             : problem;
+  if (!problem.empty() || base.on_host) {
+    return problem;
+  }
+  if (base.is_script) {
+    return "whether a changed step fits into a device's memory is up to what the caching allocator reserves, which is "
+           "not predicted of the steps of a script";
+  }
+  return base.reserved.has_value() ? "" : "what the device's caching allocator reserved was not recorded";
 }
 
 WhatIfBase what_if_base(const analysis::Profile& profile, const recording::Recording& recording,
@@ -440,6 +471,7 @@ analysis::WhatIf answer_what_if(const WhatIfBase& base, const std::vector<protoc
       const auto predicted = predict(*basis, by_rule ? &*graph : nullptr, changes[i], *changed, times, user);
       if (predicted) {
         row.predicted = *predicted;
+        row.predicted->reserved_bytes = by_rule ? std::nullopt : changed_reserved(base, *unchanged, *changed);
       } else {
         row.reason = predicted.error().message();
       }

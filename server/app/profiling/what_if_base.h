@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/allocator/caching_allocator_settings.h"
 #include "analysis/values/what_if.h"
 #include "app/profiling/profile_run.h"
 #include "app/profiling/request.h"
@@ -90,12 +91,19 @@ double likely_ns(const operations::OperationTime& time);
 /// Whether a time, or why there is none, is worth keeping: nothing disturbed it, and it would be the same again.
 bool is_lasting(const operations::OperationTime& time);
 
+/// What a device's caching allocator reserved for a step, at most, and how it was set up.
+struct ReservedStep {
+  std::uint64_t bytes = 0;
+  analysis::CachingAllocatorSettings settings{};
+};
+
 /// The unchanged step, for predictions: from a profile that was made just now.
 struct WhatIfBase {
   analysis::WhatIf answer;  ///< without changes
   step::Graph graph;
   double step_ms = 0;
-  bool on_host = true;  ///< the step, and so its memory, which no allocator reserves in advance
+  bool on_host = true;                     ///< the step, and so its memory, which no allocator reserves in advance
+  std::optional<ReservedStep> reserved{};  ///< on a device; absent: not recorded
   step::StepFacts facts{};
   bool peak_known = true;
   bool is_script = false;                  ///< each experiment runs the script from its beginning
@@ -121,8 +129,9 @@ std::vector<analysis::ChangeAnswer> answers_on_graph(const WhatIfBase& base,
                                                      const step::UserChanges& user);
 
 /// Predicts each of `changes` (protocol::Captured::change is one more than its index; what was captured is the changes
-/// that the runner makes, step::parts_of). Those of the graph come after these. Those that apply come first, most
-/// speed-up first.
+/// that the runner makes, step::parts_of). Those of the graph come after these. Where requests of memory were captured,
+/// also what the device's caching allocator reserves, by how much their replays differ. Those that apply come first,
+/// most speed-up first.
 analysis::WhatIf answer_what_if(const WhatIfBase& base, const std::vector<protocol::ChangeRequest>& changes,
                                 const std::vector<protocol::Captured>& captured, const KnownTimes& known,
                                 const step::UserChanges& user = {});

@@ -38,6 +38,12 @@ TEST(RequestsAt, LieOnTheLineThroughBothSizes) {
   EXPECT_EQ(requests_at({2, less}, {4, more}, 8), (std::vector<std::int64_t>{700, 40, ~0, 19}));
 }
 
+TEST(RequestsAt, DoNotDependOnTheOrderInWhichBlocksAreFreedTogether) {
+  const std::vector<std::int64_t> less = {100, 40, 8, ~0, ~2, ~1, 5};
+  const std::vector<std::int64_t> more = {200, 40, 8, ~2, ~1, ~0, 5};
+  EXPECT_EQ(requests_at({1, less}, {2, more}, 3), (std::vector<std::int64_t>{300, 40, 8, ~2, ~1, ~0, 5}));
+}
+
 TEST(RequestsAt, OfOtherStepsAreNotKnown) {
   const std::vector<std::int64_t> less = {100, 40, ~0};
   EXPECT_FALSE(requests_at({2, less}, {4, std::vector<std::int64_t>{100, 40, ~1}}, 8));

@@ -90,6 +90,28 @@ TEST(MakeFit, TakesIntervalsOfTheStepAtThatBatchSizeWhereTheyAreKnown) {
   EXPECT_DOUBLE_EQ(made->changes[2].speed_up.value, 0.8) << "of both predictions";
 }
 
+TEST(MakeFit, OnADeviceWhatIsReservedHasToFit) {
+  analysis::WhatIf answer = answer_for_64();
+  for (ChangeAnswer& row : answer.changes) {
+    if (row.predicted.has_value()) {
+      row.predicted->reserved_bytes = *row.predicted->peak_bytes + 300;
+    }
+  }
+  // The batch size alone reserves 100 less than its operations say.
+  const auto alone = answer.changes.front().predicted->reserved_bytes;
+  const auto made = make_fit(answer, {}, 64, 1000, static_cast<double>(*alone) - 100);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->changes.front().reserved_bytes, *alone - 100);
+  const auto autocast =
+      std::ranges::find(made->changes, std::vector<std::string>{"bf16-autocast"}, &analysis::FittingChange::change);
+  ASSERT_NE(autocast, made->changes.end());
+  EXPECT_EQ(autocast->peak_bytes, 700U);
+  EXPECT_EQ(autocast->reserved_bytes, 900U);
+  EXPECT_TRUE(autocast->fits);
+  EXPECT_FALSE(made->changes.front().fits);
+  EXPECT_THAT(report::text_make_fit(*made), HasSubstr("900 B reserved: fits"));
+}
+
 TEST(MakeFit, WithoutAPeakThereIsNoAnswer) {
   analysis::WhatIf answer = answer_for_64();
   answer.changes.front().predicted->peak_bytes.reset();
