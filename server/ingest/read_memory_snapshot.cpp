@@ -183,6 +183,9 @@ class SnapshotReader {
     segment.device = static_cast<int>(std::min<std::uint64_t>(natural(find(dict, "device")), kMostDevices - 1));
     segment.bytes = natural(find(dict, "total_size"));
     segment.is_expandable = natural(find(dict, "is_expandable")) != 0;
+    if (const auto pool = reader_.list(find(dict, "segment_pool_id")); pool.size() == 2) {
+      segment.pool = {natural(pool[0]), natural(pool[1])};
+    }
     std::uint64_t address = natural(find(dict, "address"));
     for (const PickleValue value : reader_.list(find(dict, "blocks"))) {
       if (const auto number = object_number(value, Object::kBlock)) {

@@ -21,6 +21,8 @@ std::string use_name(analysis::MemoryUse use);
 std::string out_of_memory_text(const analysis::MemorySnapshot& snapshot);
 /// What is reserved and not in use at the end, in a sentence; empty: nothing is reserved.
 std::string fragments_text(const analysis::MemorySnapshot& snapshot);
+/// Likewise.
+std::string private_pools_text(const analysis::MemorySnapshot& snapshot);
 /// "12.0 MiB a step, in 8 of 10 steps".
 std::string growth_text(const analysis::MemorySnapshot& snapshot, const analysis::SnapshotGrowth& growth);
 

@@ -101,8 +101,8 @@ std::string html_snapshot(const MemorySnapshot& snapshot) {
     html += "<p class=\"warning\">Out of memory: " + escaped(text) + "</p>\n";
   }
   html += over_time_html(snapshot);
-  if (const std::string text = fragments_text(snapshot); !text.empty()) {
-    html += "<p>" + escaped(text) + "</p>\n";
+  for (const std::string& text : {fragments_text(snapshot), private_pools_text(snapshot)}) {
+    html += text.empty() ? "" : "<p>" + escaped(text) + "</p>\n";
   }
   if (!snapshot.growth.empty()) {
     html += "<h2>Grows</h2>\n";

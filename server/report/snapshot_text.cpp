@@ -159,6 +159,16 @@ std::string fragments_text(const MemorySnapshot& snapshot) {
   return text + ".";
 }
 
+std::string private_pools_text(const MemorySnapshot& snapshot) {
+  const auto& own = snapshot.private_pools;
+  return own.pools == 0 ? ""
+                        : fmt::format(
+                              "{} are reserved at the end in {} of CUDA graphs or torch.cuda.MemPool, {} of that "
+                              "allocated: nothing else can use the rest.",
+                              size_text(own.reserved), own.pools == 1 ? "a pool" : fmt::format("{} pools", own.pools),
+                              size_text(own.allocated));
+}
+
 std::string growth_text(const MemorySnapshot& snapshot, const analysis::SnapshotGrowth& growth) {
   const int looked_at = std::max(0, snapshot.periods - 2);
   return snapshot.periods_are_steps
@@ -191,6 +201,9 @@ std::string text_snapshot(const MemorySnapshot& snapshot, const TextOptions& opt
   }
   if (const std::string text = fragments_text(snapshot); !text.empty()) {
     page.prose("fragments", text, kBeside + 2);
+  }
+  if (const std::string text = private_pools_text(snapshot); !text.empty()) {
+    page.prose("private pools", text, kBeside + 2);
   }
   if (snapshot.out_of_memory.has_value()) {
     snapshot_lines(page, snapshot.out_of_memory->moment, "AT ERROR");

@@ -5,6 +5,7 @@ The structure is that of torch/cuda/_memory_viz.py and of torch/csrc/cuda/Module
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +34,7 @@ class Device:
     events: list[dict[str, Any]] = field(default_factory=list)
     live: dict[int, tuple[int, list[dict[str, Any]]]] = field(default_factory=dict)
     reserved: dict[int, int] = field(default_factory=dict)  # by address
+    pools: dict[int, tuple[int, int]] = field(default_factory=dict)  # private ones, by address
     allocated: int = 0
     peak: int = 0
     peak_lines: dict[str, int] = field(default_factory=dict)
@@ -87,7 +89,7 @@ class Device:
                 "active_size": size if address in self.live else 0,
                 "stream": 0,
                 "segment_type": "large",
-                "segment_pool_id": (0, 0),
+                "segment_pool_id": self.pools.get(address, (0, 0)),
                 "is_expandable": False,
                 "frames": [],
                 "blocks": [
@@ -104,8 +106,16 @@ class Device:
         ]
 
 
-def train(*, steps: int = 6, leak: int = MIB, fails: bool = False, truncate: int = 0) -> tuple[Device, dict[str, Any]]:
-    """A loop with weights of 64 MiB, an optimizer state of 128 MiB, activations of 200 MiB, and a list that grows."""
+def train(
+    *,
+    steps: int = 6,
+    leak: int = MIB,
+    fails: bool = False,
+    truncate: int = 0,
+    private: Sequence[tuple[int, bool]] = (),
+) -> tuple[Device, dict[str, Any]]:
+    """A loop with weights of 64 MiB, an optimizer state of 128 MiB, activations of 200 MiB, and a list that grows.
+    `private`: the bytes of private pools, and whether they are free at the end."""
     device = Device()
     device.alloc(64 * MIB, WEIGHTS)
     kept: list[int] = []
@@ -123,6 +133,11 @@ def train(*, steps: int = 6, leak: int = MIB, fails: bool = False, truncate: int
             kept.append(device.alloc(leak, LEAK))
     idle = device.alloc(32 * MIB, FORWARD)
     device.free(idle, gives_back=False)
+    for number, (size, is_free) in enumerate(private):
+        address = device.alloc(size, FORWARD)
+        device.pools[address] = (0, 7 + number)
+        if is_free:
+            device.free(address, gives_back=False)
     if fails:
         device.fail(4096 * MIB, 100 * MIB, HUGE)
     snapshot = {

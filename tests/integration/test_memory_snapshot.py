@@ -54,6 +54,15 @@ def test_every_byte_is_on_its_line(tmp_path: Path, protocol: int) -> None:
     assert answer["warnings"] == []
 
 
+def test_private_pools_are_apart(tmp_path: Path) -> None:
+    _, snapshot = train(private=[(40 * MIB, False), (24 * MIB, True)])
+    path = written(tmp_path, snapshot)
+    assert report(path)["privatePools"] == {"pools": 2, "reservedBytes": 64 * MIB, "allocatedBytes": 40 * MIB}
+    assert "64.0 MiB are reserved at the end in 2 pools" in " ".join(ridgeline("report", path).stdout.split())
+    _, snapshot = train()
+    assert report(written(tmp_path, snapshot))["privatePools"]["pools"] == 0
+
+
 def test_what_every_step_leaves_behind_is_found(tmp_path: Path) -> None:
     _, snapshot = train(steps=8)
     answer = report(written(tmp_path, snapshot))

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -331,6 +332,21 @@ void add_fragments(const MemoryHistory& history, std::size_t device, MemorySnaps
   }
 }
 
+void add_private_pools(const MemoryHistory& history, std::size_t device, MemorySnapshot& snapshot) {
+  std::set<std::pair<std::uint64_t, std::uint64_t>> pools;
+  for (const MemorySegment& segment : history.segments) {
+    if (static_cast<std::size_t>(segment.device) != device || segment.pool == decltype(segment.pool)()) {
+      continue;
+    }
+    pools.insert(segment.pool);
+    snapshot.private_pools.reserved += segment.bytes;
+    for (const MemoryBlock& block : segment.blocks) {
+      snapshot.private_pools.allocated += block.state == MemoryBlock::State::kAllocated ? block.bytes : 0;
+    }
+  }
+  snapshot.private_pools.pools = pools.size();
+}
+
 void add_snapshot_warnings(const MemoryHistory& history, std::size_t device, MemorySnapshot& snapshot) {
   if (history.is_cut_off) {
     snapshot.warnings.emplace_back(
@@ -369,6 +385,7 @@ MemorySnapshot analyse_snapshot(const MemoryHistory& history, const std::string&
   snapshot.recorded_ms = snapshot.events == 0 ? 0 : of_device.ms_at(snapshot.events - 1);
   of_device.run(snapshot);
   add_fragments(history, device, snapshot);
+  add_private_pools(history, device, snapshot);
   add_snapshot_warnings(history, device, snapshot);
   return snapshot;
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ridgeline::analysis {
@@ -50,6 +51,7 @@ struct MemorySegment {
   int device = 0;
   std::uint64_t bytes = 0;
   bool is_expandable = false;
+  std::pair<std::uint64_t, std::uint64_t> pool{};  ///< (0, 0): any allocation may use it
   std::vector<MemoryBlock> blocks;
 };
 

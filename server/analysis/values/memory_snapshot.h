@@ -67,6 +67,13 @@ struct SnapshotFragments {
   bool is_expandable = false;          ///< expandable_segments is in use
 };
 
+/// Segments at the end that only a CUDA graph, or what runs in a torch.cuda.MemPool, may use.
+struct SnapshotPools {
+  std::size_t pools = 0;
+  std::uint64_t reserved = 0;
+  std::uint64_t allocated = 0;
+};
+
 struct MemorySnapshot {
   std::string path;
   int device = 0;
@@ -78,6 +85,7 @@ struct MemorySnapshot {
   SnapshotMoment at_end;
   std::uint64_t awaiting_free = 0;  ///< at the end: freed, and a stream may still use it
   SnapshotFragments fragments;
+  SnapshotPools private_pools{};
   std::vector<SnapshotPoint> over_time;
   std::optional<SnapshotOutOfMemory> out_of_memory;  ///< the last one
   std::vector<SnapshotGrowth> growth;
