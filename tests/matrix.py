@@ -33,6 +33,7 @@ DEFAULT = ["2.4.1@3.10", "2.6.0@3.12", "2.9.1@3.13", "2.13.0@3.11", "2.15.0@3.12
 TESTS = [
     "test_frames.py",
     "test_truth.py",
+    "test_compiled_code.py",
     "test_runner.py",
     "test_run_steps.py",
     "test_run_ends.py::test_a_memory_limit_is_kept",

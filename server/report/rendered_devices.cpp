@@ -62,21 +62,27 @@ std::string fits_text(const OtherDevice& device, const StepOnDevice& step) {
   if (!step.held || !device.capacity_bytes) {
     return !step.fits ? "not known" : *step.fits ? "its tensors do" : "no";
   }
-  const std::string capacity = bytes(*device.capacity_bytes);
-  if (step.fits == false) {
-    return fmt::format("no: at least {} of {}", bytes(step.held->low), capacity);
-  }
-  return fmt::format("{}: {} to {} of {}", step.fits ? "yes" : "perhaps", bytes(step.held->low), bytes(step.held->high),
-                     capacity);
+  return !step.fits ? "perhaps" : *step.fits ? "yes" : "no";
 }
 
-std::string largest_text(const operations::LargestBatchRange& largest) {
-  if (largest.high == 0) {
-    return "      not even a batch of 1 fits\n";
+std::string range_text(const operations::HeldBytes& held) {
+  return fmt::format("{} to {}", bytes(held.low), bytes(held.high));
+}
+
+/// A line; empty where nothing is known.
+std::string memory_text(const OtherDevice& device, const StepOnDevice& step) {
+  if (!step.held || !device.capacity_bytes) {
+    return "";
   }
-  return largest.low == largest.high
-             ? fmt::format("      largest batch that fits: ≈ {}\n", largest.high)
-             : fmt::format("      largest batch that fits: between {} and {}\n", largest.low, largest.high);
+  std::string text = fmt::format("      holds {} of {}", range_text(*step.held), bytes(*device.capacity_bytes));
+  if (device.largest && device.largest->high == 0) {
+    text += "; not even a batch of 1 fits";
+  } else if (device.largest && device.largest->low == device.largest->high) {
+    text += fmt::format("; the largest batch that fits: ≈ {}", device.largest->high);
+  } else if (device.largest) {
+    text += fmt::format("; the largest batch that fits: {} to {}", device.largest->low, device.largest->high);
+  }
+  return text + "\n";
 }
 
 std::string sources_text(const OtherDevice& device, const StepOnDevice& step) {
@@ -241,15 +247,14 @@ std::string text_other_devices(const OtherDevices& devices) {
     text += fmt::format("  {:<22}{:<34}{:>20}{:>21}  {}\n", printable(device.name), time_text(step), speed_text(step),
                         cost_text(device, step, samples), fits_text(device, step));
     text += "      " + sources_text(device, step) + "\n";
+    text += memory_text(device, step);
     across |= step.sources.across > 0;
     for (const StepOnDevice& other : device.steps) {
       if (other.batch_size != step.batch_size) {
-        text += fmt::format("      batch {}: {}, {} samples/s, fits: {}\n", other.batch_size, time_text(other),
-                            speed_text(other), fits_text(device, other));
+        text += fmt::format("      batch {}: {}, {} samples/s, fits: {}{}\n", other.batch_size, time_text(other),
+                            speed_text(other), fits_text(device, other),
+                            other.held ? fmt::format(" ({})", range_text(*other.held)) : "");
       }
-    }
-    if (device.largest) {
-      text += largest_text(*device.largest);
     }
     for (const StepOnRanks& on : device.ranks) {
       text += ranks_text(step, on);

@@ -50,8 +50,7 @@ factor = 1
 
 def loss_of(model, x):
     logits = model(x)
-    if logits.sum().item() > 1e9:  # item
-        logits = logits / 2
+    total = logits.sum().item()  # item
     return (logits * factor).square().mean()  # loss
 """
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <set>
 #include <string>
 
@@ -100,6 +101,14 @@ AllocatorNeed replay(const AllocatorModel& model, const BlockLives& lives, int b
   return {allocator.peak().reserved, allocator.peak().allocated, allocator.retries(), fits, process.settled()};
 }
 
+/// The largest number up to `batch_size` that has at most kSignificantBits of its binary digits.
+int looked_at(int batch_size) {
+  constexpr int kSignificantBits = 8;
+  const auto digits = static_cast<int>(std::bit_width(static_cast<unsigned>(batch_size)));
+  const int shift = std::max(0, digits - kSignificantBits);
+  return batch_size >> shift << shift;
+}
+
 }  // namespace
 
 DeviceMemory device_of(const AllocatorSetup& setup) { return {setup.device_bytes, setup.available_bytes}; }
@@ -111,23 +120,25 @@ AllocatorNeed replay_step(const AllocatorModel& model, int batch_size, const Dev
 LargestBatch largest_that_fits(const AllocatorModel& model, const DeviceMemory& device, int most) {
   const BlockLives lives = lives_of(model);
   const auto fits = [&](int batch_size) { return replay(model, lives, batch_size, device).fits; };
-  if (!fits(1)) {
-    return {};
+  if (fits(most)) {
+    return {most, false};
   }
-  int low = 1;
-  int high = std::clamp(model.sizes.back(), 1, most);
-  while (fits(high)) {
-    low = high;
-    if (high == most) {
-      return {most, false};
-    }
-    high = high > most / 2 ? most : 2 * high;
-  }
+  // What is allocated grows with the batch, and has to fit at least.
+  const auto may_fit = [&](int batch_size) {
+    return replay(model, lives, batch_size, {}).allocated <= device.available;
+  };
+  int low = 0;
+  int high = most;
   while (high - low > 1) {
     const int middle = low + (high - low) / 2;
-    (fits(middle) ? low : high) = middle;
+    (may_fit(middle) ? low : high) = middle;
   }
-  return {low, true};
+  for (int batch_size = looked_at(low); batch_size > 0; batch_size = looked_at(batch_size - 1)) {
+    if (fits(batch_size)) {
+      return {batch_size, true};
+    }
+  }
+  return {};
 }
 
 }  // namespace ridgeline::analysis

@@ -30,8 +30,9 @@ struct LargestBatch {
   bool is_bounded = true;         ///< false: `most` itself fits
 };
 
-/// The largest batch size, from 1 to `most`, that fits into the device, by bisection: every size tried up
-/// to it fits, and the next larger one does not. Pure; some twenty replays.
+/// The largest batch size, from 1 to `most`, that fits into the device. Every size up to 256 is looked at, above every
+/// second to 512, every fourth to 1024, and so on; of those, no larger one fits. Pure; some twenty replays, and one for
+/// each size that is lost to fragmentation.
 LargestBatch largest_that_fits(const AllocatorModel& model, const DeviceMemory& device, int most);
 
 }  // namespace ridgeline::analysis

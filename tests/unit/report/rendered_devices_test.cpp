@@ -47,6 +47,27 @@ TEST(OtherDevices, WithBoundsOnlyComeLast) {
   EXPECT_THAT(text_other_devices(devices), Not(HasSubstr(remark)));
 }
 
+TEST(OtherDevices, SayWhatIsHeldAndTheLargestBatchThatFits) {
+  OtherDevice device{"T4", "data sheet", std::nullopt, {bound_of(1e3), bound_of(1e3)}};
+  device.capacity_bytes = 16.0 * (1U << 30U);
+  device.largest = {.low = 6, .high = 9};
+  device.steps[0].held = {.low = 2.0 * (1U << 30U), .high = 3.0 * (1U << 30U)};
+  device.steps[0].fits = true;
+  device.steps[1].batch_size = 8;
+  device.steps[1].held = {.low = 15.0 * (1U << 30U), .high = 17.0 * (1U << 30U)};
+  OtherDevices devices{"entry.py", 4, std::nullopt, {device}};
+  const std::string text = text_other_devices(devices);
+  EXPECT_THAT(text, HasSubstr("–  yes\n"));
+  EXPECT_THAT(text, HasSubstr("holds 2.00 GiB to 3.00 GiB of 16.0 GiB; the largest batch that fits: 6 to 9\n"));
+  EXPECT_THAT(text, HasSubstr("fits: perhaps (15.0 GiB to 17.0 GiB)"));
+  const nlohmann::json json = nlohmann::json::parse(json_other_devices(devices))["devices"][0];
+  EXPECT_EQ(json["largestBatch"]["low"], 6);
+  EXPECT_EQ(json["steps"][0]["heldBytes"]["high"], 3U << 30U);
+  EXPECT_TRUE(json["steps"][1]["fits"].is_null());
+  devices.devices[0].capacity_bytes.reset();
+  EXPECT_THAT(text_other_devices(devices), HasSubstr("fits: not known"));
+}
+
 TEST(OtherDevices, AreSortedByCostWhereAllHaveAPrice) {
   OtherDevices devices{
       "entry.py",

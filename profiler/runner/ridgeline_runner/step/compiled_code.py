@@ -385,7 +385,8 @@ def _guard_of(reason: str) -> str:
 def _compilations() -> list[tuple[str, int, str, int, float, int, list[str]]]:
     """File, line and name of each function that torch.compile compiled, how often, the seconds that this took, the
     guards of the last time, and why it was compiled again."""
-    read = getattr(sys.modules.get("torch._dynamo.utils"), "get_compilation_metrics", None)
+    utils = sys.modules.get("torch._dynamo.utils")
+    read = getattr(utils, "get_compilation_metrics", None)
     by_function: dict[tuple[str, int, str], list[Any]] = {}
     backward: Counter[str] = Counter()
     ids: dict[str, tuple[str, int, str]] = {}
@@ -406,6 +407,10 @@ def _compilations() -> list[tuple[str, int, str, int, float, int, list[str]]]:
     for identity, seconds in backward.items():
         if identity in ids:
             by_function[ids[identity]][1] += seconds
+    for code, reasons in getattr(utils, "guard_failures", {}).items():  # all that torch until 2.6 has
+        found = by_function.get((code.co_filename, code.co_firstlineno, code.co_name))
+        if found is not None and not found[3]:
+            found[3] = [_guard_of(str(reason)) for reason in reasons]
     return [(*place, *found[:3], list(dict.fromkeys(found[3]))[:8]) for place, found in by_function.items()][:500]
 
 

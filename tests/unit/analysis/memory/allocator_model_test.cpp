@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <random>
 #include <sstream>
@@ -256,7 +257,9 @@ TEST(AllocatorModel, FitsWhereTheStepFits) {
     const LargestBatch largest = largest_that_fits(model, made.device, 1 << 20);
     ASSERT_TRUE(largest.batch_size.has_value()) << mib;
     EXPECT_TRUE(run(step, *largest.batch_size, made).fits) << mib;
-    EXPECT_FALSE(run(step, *largest.batch_size + 1, made).fits) << mib;
+    const auto digits = static_cast<int>(std::bit_width(static_cast<unsigned>(*largest.batch_size)));
+    const int step_to_next = 1 << std::max(0, digits - 8);
+    EXPECT_FALSE(run(step, *largest.batch_size + step_to_next, made).fits) << mib;
     EXPECT_TRUE(largest.is_bounded);
   }
 }
@@ -306,6 +309,28 @@ TEST(AllocatorModel, SettingsChangeWhatIsReserved) {
   EXPECT_EQ(expandable.reserved, 60 * kMiB);  // in pages of 20
 }
 
+/// Blocks that live and grow at random.
+Blocks random_step(std::mt19937& random) {
+  const auto up_to = [&](std::uint64_t most) { return std::uniform_int_distribution<std::uint64_t>(0, most)(random); };
+  Blocks step;
+  for (int i = 0; i < 30; ++i) {
+    Block block{up_to(40),
+                0,
+                up_to(1) * up_to(3 * kMiB),
+                1 + up_to(1) * up_to(4 * kMiB),
+                static_cast<std::uint16_t>(up_to(9) == 0 ? 1 : 0),
+                up_to(4) == 0};
+    block.death = block.birth == 0 || (block.only_first && up_to(1) == 0) ? 0 : 1 + up_to(40);
+    if (block.only_first) {
+      block.slope = 0;  // at another batch size nobody knows it
+      block.stream = 0;
+      block.death = block.lives_on() ? 0 : block.death;
+    }
+    step.push_back(block);
+  }
+  return step;
+}
+
 TEST(AllocatorModel, RandomSteps) {
   const int seeds = ridgeline::testing::rounds(200, 40);
   int settled = 0;
@@ -314,22 +339,7 @@ TEST(AllocatorModel, RandomSteps) {
     const auto up_to = [&](std::uint64_t most) {
       return std::uniform_int_distribution<std::uint64_t>(0, most)(random);
     };
-    Blocks step;
-    for (int i = 0; i < 30; ++i) {
-      Block block{up_to(40),
-                  0,
-                  up_to(1) * up_to(3 * kMiB),
-                  1 + up_to(1) * up_to(4 * kMiB),
-                  static_cast<std::uint16_t>(up_to(9) == 0 ? 1 : 0),
-                  up_to(4) == 0};
-      block.death = block.birth == 0 || (block.only_first && up_to(1) == 0) ? 0 : 1 + up_to(40);
-      if (block.only_first) {
-        block.slope = 0;  // at another batch size nobody knows it
-        block.stream = 0;
-        block.death = block.lives_on() ? 0 : block.death;
-      }
-      step.push_back(block);
-    }
+    const Blocks step = random_step(random);
     const Case made{testing::case_of(static_cast<unsigned>(seed)).settings, testing::device_of(100 + up_to(400))};
     const AllocatorModel model = model_of(step, {3, 5, 9}, made.settings);
     for (const int batch_size : {1, 4, 9, 21}) {
@@ -345,6 +355,19 @@ TEST(AllocatorModel, RandomSteps) {
     }
   }
   EXPECT_GT(settled, seeds * 3 / 2);
+}
+
+TEST(AllocatorModel, WhatFitsGrowsWithTheMemory) {
+  for (const Blocks& step : {training_step(), fragmenting_step()}) {
+    const AllocatorModel model = model_of(step, {4, 8, 16});
+    int before = 0;
+    for (std::uint64_t mib = 40; mib <= 1500; mib += 4) {
+      const LargestBatch largest = largest_that_fits(model, testing::device_of(mib), 1 << 20);
+      EXPECT_GE(largest.batch_size.value_or(0), before) << mib;
+      before = largest.batch_size.value_or(0);
+    }
+    EXPECT_GT(before, 16);
+  }
 }
 
 TEST(AllocatorModel, AStepOfTooManyRequestsHasNone) {
