@@ -192,7 +192,7 @@ def run(pair: Pair) -> Result:
 
 
 def write(result: Result) -> None:
-    """Puts the result into the table at the end of the page, replacing an earlier one of this torch and Python."""
+    """Puts the result into the page's table, replacing an earlier one of this torch and Python."""
 
     def key(row: str) -> tuple[list[int], list[int]]:
         torch, python = (cell.strip() for cell in row.split("|")[1:3])
@@ -201,8 +201,9 @@ def write(result: Result) -> None:
     lines = TABLE.read_text().splitlines()
     old = [line for line in lines if re.match(r"\| \d", line)]
     rows = {str(key(row)): row for row in [*old, result.row()]}
-    kept = [line for line in lines if line not in old]
-    TABLE.write_text("".join(f"{line}\n" for line in [*kept, *sorted(rows.values(), key=key)]))
+    begin = lines.index(old[0])
+    lines[begin : begin + len(old)] = sorted(rows.values(), key=key)
+    TABLE.write_text("".join(f"{line}\n" for line in lines))
 
 
 def main() -> int:
