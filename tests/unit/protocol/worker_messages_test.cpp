@@ -539,5 +539,33 @@ TEST(ReplicaMessage, IsReadAndChecked) {
   EXPECT_TRUE(refused("togetherNs", json::array()));
 }
 
+TEST(CapturedMessage, HasRequestsOfMemoryThatReferToEarlierOnes) {
+  const json operations = {{"keys", {"k"}}, {"names", {"aten::relu"}}, {"modules", {""}}, {"sequence", {0, 0, 0, 0}}};
+  const json sent = {{"type", "captured"},
+                     {"change", 1},
+                     {"operations", operations},
+                     {"peakBytes", {100, 0, 0}},
+                     {"hostNs", {5}},
+                     {"pageFaultNs", json::array()},
+                     {"aliveBytes", {0, 0, 100}},
+                     {"aliveBefore", {9}},
+                     {"batchSize", 8},
+                     {"requests", {64, 32, -1, 16, -3}}};
+  const auto parsed = parse_worker_message(sent.dump());
+  ASSERT_TRUE(parsed) << parsed.error().message();
+  EXPECT_EQ(std::get<Captured>(*parsed).requests, (std::vector<std::int64_t>{64, 32, ~0, 16, ~2}));
+  const auto refused = [&](const json& requests) {
+    json wrong = sent;
+    wrong["requests"] = requests;
+    return !parse_worker_message(wrong.dump());
+  };
+  EXPECT_FALSE(refused(json::array()));
+  EXPECT_TRUE(refused({64, -2})) << "of a request that was not made";
+  EXPECT_TRUE(refused({0}));
+  EXPECT_TRUE(refused({kMaxRequestBytes + 1}));
+  EXPECT_TRUE(refused({"64"}));
+  EXPECT_TRUE(refused(json(kMaxMemoryRequests + 1, 1)));
+}
+
 }  // namespace
 }  // namespace ridgeline::protocol

@@ -24,7 +24,7 @@ from ridgeline_runner.step.recorder import Recorder
 from ridgeline_runner.step.reporter import Reporter
 
 _KEPT_BYTES = 64 << 20  # that glibc's heap keeps at its end, at most (mallopt(3), M_TRIM_THRESHOLD)
-_MOST_REQUESTS = 1 << 20  # of memory: kMaxMemoryRequests of protocol/experiment.h
+_MOST_REQUESTS = 1 << 19  # of memory: kMaxMemoryRequests of protocol/experiment.h
 _NOT_LISTED = {"compile", "threads"}  # what these make of operations, or of their times, is not known before they run
 
 
