@@ -7,29 +7,29 @@
 namespace ridgeline::analysis {
 namespace {
 
-constexpr std::int64_t kMiB = 1 << 20;
+constexpr std::int64_t kMebibyte = 1 << 20;
 
 /// By the allocator's rules: a request of at least 10 MiB gets a segment of its own, a multiple of 2 MiB; smaller ones
 /// above 1 MiB share segments of 20 MiB.
 TEST(ReservedBytes, AreThoseOfTheSegments) {
-  const std::vector<std::int64_t> requests = {11 * kMiB, 5 * kMiB, 5 * kMiB, ~0, 13 * kMiB};
-  EXPECT_EQ(reserved_bytes(requests, kMatrixWorkspace), (2 * 32 + 12 + 20 + 14) * kMiB);
+  const std::vector<std::int64_t> requests = {11 * kMebibyte, 5 * kMebibyte, 5 * kMebibyte, ~0, 13 * kMebibyte};
+  EXPECT_EQ(reserved_bytes(requests, kMatrixWorkspace), (2 * 32 + 12 + 20 + 14) * kMebibyte);
 }
 
 TEST(ReservedBytes, OfWhatIsFreedAreUsedAgain) {
   std::vector<std::int64_t> requests;
   for (std::int64_t step = 0; step < 5; ++step) {
-    requests.insert(requests.end(), {40 * kMiB, 20 * kMiB, ~(2 * step), ~(2 * step + 1)});
+    requests.insert(requests.end(), {40 * kMebibyte, 20 * kMebibyte, ~(2 * step), ~(2 * step + 1)});
   }
-  EXPECT_EQ(reserved_bytes(requests, kMatrixWorkspace), (2 * 32 + 40 + 20) * kMiB);
+  EXPECT_EQ(reserved_bytes(requests, kMatrixWorkspace), (2 * 32 + 40 + 20) * kMebibyte);
 }
 
 /// Workspaces of 8,320 KiB share a segment of 20 MiB.
 TEST(ReservedBytes, OnAnyGpuLieBetweenSmallAndLargeWorkspaces) {
-  const std::vector<std::int64_t> requests = {100 * kMiB};
+  const std::vector<std::int64_t> requests = {100 * kMebibyte};
   const ReservedRange range = reserved_on_any_gpu(requests);
-  EXPECT_EQ(range.low, 120U * kMiB);
-  EXPECT_NEAR(static_cast<double>(range.high), 1.15 * 164 * kMiB, 1);
+  EXPECT_EQ(range.low, 120U * kMebibyte);
+  EXPECT_NEAR(static_cast<double>(range.high), 1.15 * 164 * kMebibyte, 1);
 }
 
 TEST(RequestsAt, LieOnTheLineThroughBothSizes) {
