@@ -361,7 +361,7 @@ TEST(AllocatorModel, WhatFitsGrowsWithTheMemory) {
   for (const Blocks& step : {training_step(), fragmenting_step()}) {
     const AllocatorModel model = model_of(step, {4, 8, 16});
     int before = 0;
-    for (std::uint64_t mib = 40; mib <= 1500; mib += ridgeline::testing::rounds(4, 60)) {
+    for (std::uint64_t mib = 40; mib <= 1500; mib += ridgeline::testing::rounds(4U, 60U)) {
       const LargestBatch largest = largest_that_fits(model, testing::device_of(mib), 1 << 20);
       EXPECT_GE(largest.batch_size.value_or(0), before) << mib;
       before = largest.batch_size.value_or(0);
