@@ -38,6 +38,7 @@ PAGES = (
             "accuracy",
             "refine",
             "reserved",
+            "fits",
             "plain-loops",
             "compiled",
             "injected",
