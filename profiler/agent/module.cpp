@@ -429,8 +429,7 @@ PyMethodDef kMethods[] = {
     {"alive_bytes", py_alive_bytes, METH_O,
      "[moment of ticks()], ascending -> [(bytes alive then on the recorded device, the most until the next moment)]."},
     {"requests_since", py_requests_since, METH_O,
-     "A moment of ticks() -> the requests of the recorded device since then, in order: bytes, or ~i where request i "
-     "was "
+     "A moment of ticks() -> what was asked of the recorded device since then: bytes, or ~i where request i was "
      "freed."},
     {"compact_memory", py_compact_memory, METH_NOARGS, "Forget the events of blocks that are gone."},
     {"end_with_parent", py_end_with_parent, METH_NOARGS, "The system ends this process when its parent ends."},

@@ -39,6 +39,9 @@ ChangeRequest combined(ChangeRequest request, const ChangeRequest& more) {
   return request;
 }
 
+/// A question about these, and what they reserve.
+ChangeQuestion with_memory(std::vector<ChangeRequest> requests) { return {std::move(requests), {}, true}; }
+
 const ChangeAnswer* row_of(const Fitting& fitting, const ChangeRequest& request) {
   const auto& rows = fitting.answer.changes;
   const auto found = std::ranges::find(rows, request, &ChangeAnswer::change);
@@ -106,7 +109,7 @@ base::Task<base::Result<FittingPlan, RunFailure>> without_surplus(ExperimentRunn
                                                                   FittingPlan best) {
   for (int turn = 0; turn < kMostTurns; ++turn) {
     const std::vector<CheckpointPlan> plans = cheaper_by_one(modules, best.plan, kMostCheaperPlans);
-    ChangeQuestion question{{}, {}, true};
+    ChangeQuestion question = with_memory({});
     for (const CheckpointPlan& plan : plans) {
       if (std::ranges::any_of(plan.option, &std::optional<std::size_t>::has_value)) {
         question.requests.push_back(combined(request, request_of(modules, plan)));
@@ -160,7 +163,7 @@ base::Task<base::Result<void, RunFailure>> add_plan(ExperimentRunner& runner, Pr
       break;
     }
     asked.push_back(planned);
-    auto predicting = predict_changes(runner, step, {{planned}, {}, true}, {});
+    auto predicting = predict_changes(runner, step, with_memory({planned}), {});
     auto predicted = co_await std::move(predicting);
     if (!predicted) {
       co_return predicted.error();
@@ -226,7 +229,7 @@ base::Task<base::Result<FittingAnswer, RunFailure>> predict_fitting(ExperimentRu
                                                                     FitQuestion question) {
   const ChangeRequest alone = batch_size_change(question.batch_size);
   auto fitting = std::make_shared<Fitting>(Fitting{question, fitting_requests(question.batch_size), {}, {}});
-  auto predicting = predict_changes(runner, step, {fitting->requests, {}, true}, {});
+  auto predicting = predict_changes(runner, step, with_memory(fitting->requests), {});
   auto predicted = co_await std::move(predicting);
   if (!predicted) {
     co_return predicted.error();

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests" / "integration"))
 
 from block_entries import TRAINED_BY_SGD
-from checks import show  # noqa: E402
+from checks import show
 
 OUT = Path(os.environ["OUT"])
 BINARY = ROOT / "build" / "bin" / "ridgeline"

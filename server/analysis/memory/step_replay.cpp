@@ -14,11 +14,6 @@ namespace ridgeline::analysis {
 
 namespace {
 
-CachingAllocatorSettings settings_of(const AllocatorSetup& setup) {
-  const auto settings = parse_allocator_conf(setup.conf);  // never an error: whoever makes a setup has checked it
-  return settings ? *settings : CachingAllocatorSettings{};
-}
-
 /// A process that runs the step at one batch size.
 class Process {
  public:
@@ -111,6 +106,11 @@ int looked_at(int batch_size) {
 
 }  // namespace
 
+CachingAllocatorSettings settings_of(const AllocatorSetup& setup) {
+  const auto settings = parse_allocator_conf(setup.conf);  // never an error: whoever makes a setup has checked it
+  return settings ? *settings : CachingAllocatorSettings{};
+}
+
 DeviceMemory device_of(const AllocatorSetup& setup) { return {setup.device_bytes, setup.available_bytes}; }
 
 AllocatorNeed replay_step(const AllocatorModel& model, int batch_size, const DeviceMemory& device) {
@@ -133,9 +133,14 @@ LargestBatch largest_that_fits(const AllocatorModel& model, const DeviceMemory& 
     const int middle = low + (high - low) / 2;
     (may_fit(middle) ? low : high) = middle;
   }
-  for (int batch_size = looked_at(low); batch_size > 0; batch_size = looked_at(batch_size - 1)) {
+  int next = low + 1;  // the smallest that was looked at above
+  for (int batch_size = looked_at(low); batch_size > 0; next = batch_size, batch_size = looked_at(batch_size - 1)) {
     if (fits(batch_size)) {
-      return {batch_size, true};
+      int largest = next - 1;
+      while (!fits(largest)) {
+        --largest;
+      }
+      return {largest, true};
     }
   }
   return {};

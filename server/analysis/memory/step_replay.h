@@ -11,6 +11,7 @@
 namespace ridgeline::analysis {
 
 DeviceMemory device_of(const AllocatorSetup& setup);
+CachingAllocatorSettings settings_of(const AllocatorSetup& setup);
 
 struct AllocatorNeed {
   std::uint64_t reserved = 0;   ///< bytes, the most
@@ -30,9 +31,9 @@ struct LargestBatch {
   bool is_bounded = true;         ///< false: `most` itself fits
 };
 
-/// The largest batch size, from 1 to `most`, that fits into the device. Every size up to 256 is looked at, above every
-/// second to 512, every fourth to 1024, and so on; of those, no larger one fits. Pure; some twenty replays, and one for
-/// each size that is lost to fragmentation.
+/// The largest batch size, from 1 to `most`, that fits into the device, and whose next one does not. Looked for from
+/// above: every size up to 256, every second to 512, every fourth to 1024, and so on, until one fits; then every one
+/// between that and the size above. Pure; some twenty replays, and one for each size that is looked at.
 LargestBatch largest_that_fits(const AllocatorModel& model, const DeviceMemory& device, int most);
 
 }  // namespace ridgeline::analysis

@@ -126,7 +126,8 @@ std::optional<analysis::MakeFit> make_fit(const analysis::WhatIf& answer, std::s
                           .reason = row.reason,
                           .speed_up = {}};
     if (row.predicted.has_value() && needed_bytes(*row.predicted).has_value()) {
-      const double needed = std::max(0.0, static_cast<double>(*needed_bytes(*row.predicted)) + above);
+      const auto needed = static_cast<std::uint64_t>(
+          std::llround(std::max(0.0, static_cast<double>(*needed_bytes(*row.predicted)) + above)));
       const ChangeAnswer* const over = find(over_batch, change);
       const analysis::PredictedChange& of_time = over != nullptr ? *over->predicted : *row.predicted;
       fitting.step_ms = of_time.step_ms;
@@ -134,10 +135,11 @@ std::optional<analysis::MakeFit> make_fit(const analysis::WhatIf& answer, std::s
         fitting.speed_up = over != nullptr ? of_time.speed_up : ratio_of(of_time.speed_up, alone->predicted->speed_up);
         fitting.largest_error = of_time.largest_error;
       }
-      fitting.peak_bytes = static_cast<std::uint64_t>(std::llround(needed));
-      fitting.fits = fitting.peak_bytes <= limit_bytes;
+      fitting.fits = needed <= limit_bytes;
+      fitting.peak_bytes = needed;
       if (row.predicted->reserved_bytes.has_value()) {
-        fitting.reserved_bytes = std::exchange(fitting.peak_bytes, row.predicted->peak_bytes.value_or(0));
+        fitting.reserved_bytes = needed;
+        fitting.peak_bytes = row.predicted->peak_bytes.value_or(0);
       }
     }
     made.changes.push_back(std::move(fitting));

@@ -56,9 +56,6 @@ ListedStep listed_step(const protocol::Captured& captured, DeviceKind kind) {
   for (const std::uint64_t peak : captured.peak_bytes) {
     step.peak_bytes = std::max(step.peak_bytes.value_or(0), peak);
   }
-  if (kind == DeviceKind::kGpu && !captured.requests.empty()) {
-    step.held = held_for(captured.requests);
-  }
   std::map<int, int> counts;
   for (const protocol::CapturedOperation& operation : captured.step->operations) {
     if (operation.key < 0) {
@@ -88,8 +85,10 @@ std::vector<operations::HeldAt> held_at_sizes(const std::vector<protocol::Captur
   for (const analysis::ListedRequests& one : listed) {
     held.push_back({one.batch_size, held_for(one.requests)});
   }
-  for (int size = held.size() < 2 ? kLargestBatch : 2 * held.back().batch_size;
-       size < kLargestBatch && held.back().held.low <= capacity; size *= 2) {
+  if (held.size() < 2) {
+    return held;
+  }
+  for (int size = 2 * held.back().batch_size; size < kLargestBatch && held.back().held.low <= capacity; size *= 2) {
     const auto requests = analysis::requests_at(listed[listed.size() - 2], listed.back(), size);
     if (!requests) {
       break;
@@ -290,6 +289,14 @@ std::vector<protocol::ChangeRequest> larger_batches(int batch_size) {
 
 namespace {
 
+void add_held(KnownSteps& known, const std::vector<operations::HeldAt>& held) {
+  known.held = held;
+  for (ListedStep& step : known.steps) {
+    const auto found = std::ranges::find(held, step.batch_size, &operations::HeldAt::batch_size);
+    step.held = found == held.end() ? std::nullopt : std::optional(found->held);
+  }
+}
+
 /// `list`: the steps for a kind of device. `held`: by them on a GPU, at more batch sizes.
 base::Result<std::vector<report::OtherDevice>> answers_for(
     const std::function<std::vector<ListedStep>(DeviceKind)>& list, const std::vector<operations::HeldAt>& held,
@@ -304,7 +311,7 @@ base::Result<std::vector<report::OtherDevice>> answers_for(
         return steps.error();
       }
       if (one.device.kind == DeviceKind::kGpu) {
-        steps->held = held;
+        add_held(*steps, held);
       }
       known.emplace(one.device.kind, std::move(*steps));
     }

@@ -11,10 +11,10 @@
 
 #include <fmt/format.h>
 
-#include "analysis/allocator/caching_allocator_conf.h"
 #include "analysis/attribution/compiled_regions.h"
 #include "analysis/memory/allocator_replay.h"
 #include "analysis/memory/listed_requests.h"
+#include "analysis/memory/step_replay.h"
 #include "analysis/time/models.h"
 #include "operations/device/operation_work.h"
 #include "step/changes/calibration.h"
@@ -179,18 +179,22 @@ std::string done_already(const protocol::ChangeRequest& request, const std::stri
   return {};
 }
 
-/// The recorded reserved bytes, changed by as much as the replays of both steps' requests differ; nothing where these
-/// are not known.
-std::optional<std::uint64_t> changed_reserved(const WhatIfBase& base, const protocol::Captured& unchanged,
-                                              const protocol::Captured& changed) {
-  if (!base.reserved || unchanged.requests.empty() || changed.requests.empty()) {
+/// What a step's requests reserve on the device of the unchanged one, by a replay; nothing where they are not known.
+std::optional<std::int64_t> replayed_bytes(const WhatIfBase& base, const protocol::Captured* step) {
+  if (!base.reserved || step == nullptr || step->requests.empty()) {
     return std::nullopt;
   }
-  const auto replayed = [&](const protocol::Captured& step) {
-    return static_cast<std::int64_t>(
-        analysis::reserved_bytes(step.requests, analysis::kMatrixWorkspace, base.reserved->settings));
-  };
-  const std::int64_t bytes = static_cast<std::int64_t>(base.reserved->bytes) + replayed(changed) - replayed(unchanged);
+  return static_cast<std::int64_t>(
+      analysis::reserved_bytes(step->requests, analysis::kMatrixWorkspace, base.reserved->settings));
+}
+
+/// The recorded reserved bytes, changed by as much as both replays differ.
+std::optional<std::uint64_t> changed_reserved(const WhatIfBase& base, std::optional<std::int64_t> unchanged,
+                                              std::optional<std::int64_t> changed) {
+  if (!unchanged || !changed) {
+    return std::nullopt;
+  }
+  const std::int64_t bytes = static_cast<std::int64_t>(base.reserved->bytes) + *changed - *unchanged;
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, bytes));
 }
 
@@ -392,10 +396,9 @@ WhatIfBase what_if_base(const ProfileRun& run) {
   base.is_script = run.profile.script.has_value();
   base.is_compiled = analysis::has_compiled_regions(recording);
   if (const auto reserved = analysis::peak_reserved(recording); reserved && !base.on_host) {
-    const auto settings = run.profile.allocator != nullptr
-                              ? analysis::parse_allocator_conf(run.profile.allocator->setup.conf)
-                              : base::Result<analysis::CachingAllocatorSettings>(analysis::CachingAllocatorSettings{});
-    base.reserved = ReservedStep{*reserved, settings ? *settings : analysis::CachingAllocatorSettings{}};
+    const auto& allocator = run.profile.allocator;
+    base.reserved = ReservedStep{*reserved, allocator != nullptr ? analysis::settings_of(allocator->setup)
+                                                                 : analysis::CachingAllocatorSettings{}};
   }
   if (base.is_compiled) {
     base.answer.warnings.emplace_back(
@@ -455,6 +458,7 @@ analysis::WhatIf answer_what_if(const WhatIfBase& base, const std::vector<protoc
   const auto basis = basis_of(base, find(captured, 0), times, known);
   const auto graph = basis_on_graph(base);
   const protocol::Captured* unchanged = find(captured, 0);
+  const auto unchanged_bytes = replayed_bytes(base, unchanged);
   const std::string matrix_type =
       unchanged != nullptr && unchanged->step.has_value() ? matrix_type_of(*unchanged->step) : "";
   for (std::size_t i = 0; i < changes.size(); ++i) {
@@ -471,7 +475,9 @@ analysis::WhatIf answer_what_if(const WhatIfBase& base, const std::vector<protoc
       const auto predicted = predict(*basis, by_rule ? &*graph : nullptr, changes[i], *changed, times, user);
       if (predicted) {
         row.predicted = *predicted;
-        row.predicted->reserved_bytes = by_rule ? std::nullopt : changed_reserved(base, *unchanged, *changed);
+        if (!by_rule) {
+          row.predicted->reserved_bytes = changed_reserved(base, unchanged_bytes, replayed_bytes(base, changed));
+        }
       } else {
         row.reason = predicted.error().message();
       }

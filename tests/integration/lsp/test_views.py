@@ -101,7 +101,8 @@ def test_hover_of_a_call_leads_on(profiled: Profiled) -> None:
     assert 0 < len(modules) <= 3
     for name, kind, kind_of_several, there, linked in modules:
         assert (kind or kind_of_several) in ("Linear", "ReLU")
-        assert there == uri and f"self.{name}" in editor.texts[uri].splitlines()[int(linked) - 1]
+        called = f"self.{name}(" if name else "self."
+        assert there == uri and called in editor.texts[uri].splitlines()[int(linked) - 1]
 
 
 @pytest.mark.parametrize(
