@@ -57,6 +57,15 @@ Failure failure_from(const json& value) {
   return failure;
 }
 
+OutOfMemoryAnnounced out_of_memory_from(const json& value) {
+  return {member<int>(value, "batchSize"),
+          member<std::uint64_t>(value, "bytes"),
+          optional_member<std::uint64_t>(value, "askedBytes"),
+          optional_member<std::uint64_t>(value, "freeBytes"),
+          member<std::uint64_t>(value, "reservedBytes"),
+          optional_member<std::uint64_t>(value, "allocatedBytes").value_or(0)};
+}
+
 /// Durations: as many as allowed, at least one, all positive.
 std::vector<double> times_from(const json& value, const char* name, std::size_t most) {
   auto times = value.at(name).get<std::vector<double>>();
@@ -240,10 +249,10 @@ WorkerMessage message_from(const json& value) {
                               value.at("check").get<bool>(), times_from(value, "warmupNs", kMaxWarmups)};
   }
   if (type == "outOfMemory") {
-    return OutOfMemoryAnnounced{member<int>(value, "batchSize"), member<std::uint64_t>(value, "bytes"),
-                                optional_member<std::uint64_t>(value, "askedBytes"),
-                                optional_member<std::uint64_t>(value, "freeBytes"),
-                                member<std::uint64_t>(value, "reservedBytes")};
+    return out_of_memory_from(value);
+  }
+  if (type == "lateOutOfMemory") {
+    return LateOutOfMemory{member<int>(value, "pid"), out_of_memory_from(value), failure_from(value.at("failure"))};
   }
   if (type == "readyToRecord") {
     return ready_from(value);

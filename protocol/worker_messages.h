@@ -101,6 +101,7 @@ struct OutOfMemoryAnnounced {
   std::optional<std::uint64_t> asked_bytes;  ///< that were not to be had, as the error says
   std::optional<std::uint64_t> free_bytes;   ///< that the device had, likewise
   std::uint64_t reserved_bytes = 0;          ///< by the device's caching allocator; 0: there is none
+  std::uint64_t allocated_bytes = 0;         ///< of the device, as the error says; 0: it does not
 };
 /// A batch size that has no recording: it is only timed, for the models.
 struct Warmed {
@@ -162,6 +163,13 @@ struct Failure {
   std::string message;
   std::vector<TraceFrame> frames;  ///< outermost first
   std::optional<int> batch_size;
+};
+
+/// A script has ended with that error after its step was recorded. The only message of its connection.
+struct LateOutOfMemory {
+  int pid = 0;  ///< of a process that has joined
+  OutOfMemoryAnnounced error;
+  Failure failure;  ///< the same error
 };
 
 /// The innermost frame in a file of the project; null: there is none.
@@ -227,10 +235,11 @@ inline constexpr std::size_t kMaxUnusedGradients = 4096;
 inline constexpr std::size_t kMaxWarnings = 16;
 inline constexpr std::size_t kMaxWarningBytes = 4096;
 
-using WorkerMessage = std::variant<Ready, Unusable, Joined, AgentLoaded, AgentRefused, Started, Exited, Progress,
-                                   RecordingAnnounced, OutOfMemoryAnnounced, ReadyToRecord, CommunicationTrace, Warmed,
-                                   Timed, SizesAsked, FirstFiguresOffered, SkippedBatch, Failure, RunResult, StepListed,
-                                   Captured, OperationBegins, OperationTimed, Tried, Replica, ExperimentEnded>;
+using WorkerMessage =
+    std::variant<Ready, Unusable, Joined, AgentLoaded, AgentRefused, Started, Exited, Progress, RecordingAnnounced,
+                 OutOfMemoryAnnounced, LateOutOfMemory, ReadyToRecord, CommunicationTrace, Warmed, Timed, SizesAsked,
+                 FirstFiguresOffered, SkippedBatch, Failure, RunResult, StepListed, Captured, OperationBegins,
+                 OperationTimed, Tried, Replica, ExperimentEnded>;
 
 /// A message of the worker. Never throws.
 base::Result<WorkerMessage> parse_worker_message(std::string_view json);

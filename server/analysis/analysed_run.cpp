@@ -13,6 +13,7 @@ AnalysedRun analyse_batch(const BatchRun& run, const SourceScope& scope) {
   AnalysedRun analysed{&run, &scope, build_timeline(run.recording, attribution)};
   const CallTree& tree = analysed.timeline.tree;
   analysed.memory = analyse_memory(run.recording, attribution, tree);
+  analysed.backward_passes = backward_passes(run.recording, attribution);
   analysed.time = bare_time(run);
   const double bare_ns = analysed.time.ms.value * kNsPerMs;
   analysed.scale = analysed.timeline.total_ns > 0 ? bare_ns / analysed.timeline.total_ns : 1;

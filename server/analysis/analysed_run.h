@@ -21,6 +21,7 @@ struct AnalysedRun {
   const SourceScope* scope = nullptr;
   Timeline timeline;  ///< with the call tree of the run
   MemoryAnalysis memory{};
+  int backward_passes = 1;  ///< of an iteration
   TimeSample time{};
   double scale = 1;  ///< bare time / recorded time
   std::optional<DeviceParts> device{};

@@ -137,8 +137,8 @@ void add_memory_models(const Runs& sampled, const std::optional<AllocatorSetup>&
   std::vector<const recording::Recording*> recordings;
   for (const AnalysedRun& run : sampled) {
     recordings.push_back(&run.run->recording);
-    memories.push_back(
-        {run.batch_size(), recordings.back(), [&run](std::uint32_t event) { return label_of(run, event); }});
+    const auto label = [&run](std::uint32_t event) { return label_of(run, event); };
+    memories.push_back({run.batch_size(), recordings.back(), label, run.backward_passes});
   }
   const auto ledger = match_allocations(recordings);
   if (ledger) {
@@ -417,11 +417,15 @@ Profile build_profile(const RunInput& input) {
     add_models(sampled, input, profile);
   }
   if (input.out_of_memory.has_value()) {
-    profile.out_of_memory = input.out_of_memory->recording.has_value()
-                                ? describe_out_of_memory(*input.out_of_memory, input.scope)
-                                : predict_out_of_memory(profile, input.out_of_memory->batch_size);
+    const FailedStep& step = *input.out_of_memory;
+    if (step.late_location.has_value()) {
+      profile.out_of_memory = late_out_of_memory(step, profile);
+    } else {
+      profile.out_of_memory = step.recording.has_value() ? describe_out_of_memory(step, input.scope)
+                                                         : predict_out_of_memory(profile, step.batch_size);
+    }
   }
-  if (profile.out_of_memory.has_value()) {
+  if (profile.out_of_memory.has_value() && !profile.out_of_memory->lines.empty()) {
     add_what_fits(make_predictor(profile), profile.capacity_bytes, *profile.out_of_memory);
   }
   add_checks(checks, make_predictor(profile), profile);

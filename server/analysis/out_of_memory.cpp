@@ -52,6 +52,20 @@ constexpr int kMostParts = 64;
 
 }  // namespace
 
+OutOfMemoryError late_out_of_memory(const FailedStep& step, const Profile& profile) {
+  OutOfMemoryError found;
+  found.batch_size = profile.batch_size;
+  found.asked_bytes = step.asked_bytes;
+  found.free_bytes = step.free_bytes;
+  found.location = *step.late_location;
+  found.allocated_bytes = step.allocated_bytes;
+  if (step.reserved_bytes > 0) {
+    found.reserved_bytes = step.reserved_bytes;
+  }
+  found.predicted_bytes = static_cast<double>(profile.peak_bytes);
+  return found;
+}
+
 std::optional<OutOfMemoryError> predict_out_of_memory(const Profile& profile, int batch_size) {
   if (!profile.peak_model.has_value()) {
     return std::nullopt;

@@ -15,6 +15,9 @@ namespace ridgeline::analysis {
 /// code that called.
 OutOfMemoryError describe_out_of_memory(const FailedStep& step, const SourceScope& scope);
 
+/// Of a script's step after `profile` was recorded: what the error says.
+OutOfMemoryError late_out_of_memory(const FailedStep& step, const Profile& profile);
+
 /// A step that was not run, by the profile's model of the peak; nothing without one.
 std::optional<OutOfMemoryError> predict_out_of_memory(const Profile& profile, int batch_size);
 

@@ -129,6 +129,14 @@ void fields(Io& io, analysis::PeakModel& model) {
   pieces(io, "high", model.high, InBytes{}, "Upper bound; empty likewise.");
   io("checked", model.checked,
      "Whether three batch sizes or more were sampled: how allocations grow was checked, not assumed.");
+  const int parts = model.parts_of_batch;
+  std::optional<int> divided = parts > 1 ? std::optional(parts) : std::nullopt;
+  if_present(
+      io, "partsOfBatch", divided,
+      "Backward passes among which the batch may be divided: a batch size that is no multiple needs what the next "
+      "multiple does, or less. Absent where it is not.",
+      Whole{2, kBatchSize.most});
+  model.parts_of_batch = divided.value_or(1);
   io("allocations", model.allocations, "Allocations of one iteration, with what was alive when it began.");
   io("notLinear", model.not_linear, "How many of them are not linear in the batch size.");
   io("largestNotLinear", model.largest_not_linear,
@@ -235,15 +243,19 @@ void fields(Io& io, analysis::OutOfMemoryError& found) {
              "Bytes that were not to be had, as the error says; on a device rounded. Absent where it does not.");
   place(io, "location", found.location, "The line that asked for them. Null where it is not the user's.");
   io("operation", found.operation, "The operation that asked for them; empty: none.");
-  io("allocatedBytes", found.allocated_bytes, "What was allocated when the error came. Bytes.");
+  io("allocatedBytes", found.allocated_bytes,
+     "What was allocated when the error came. Bytes; where lines is empty, as the error says, and 0 if it does not.");
   io.object("byCategory", "The same by what it was for. Sums to allocatedBytes.",
             [&] { named(io, found.by_category, analysis::kCategoryNames, kCategoryDescriptions); });
-  io("lines", found.lines, "The same by line and category, the largest first. Sums to allocatedBytes.");
+  io("lines", found.lines,
+     "The same by line and category, the largest first. Sums to allocatedBytes. Empty where the error of a script came "
+     "after its step was recorded; then byCategory is 0.");
   if_present(io, "reservedBytes", found.reserved_bytes,
              "What the device's caching allocator held then. Bytes. Absent on the host.");
   if_present(io, "freeBytes", found.free_bytes, "What the device had free, as the error says. Bytes.");
   io("predictedBytes", found.predicted_bytes,
-     "What the step needs at this batch size, predicted from smaller ones. Bytes; 0 when not known.");
+     "What the step needs at this batch size, predicted from smaller ones; where lines is empty, the peak of the "
+     "recorded step. Bytes; 0 when not known.");
   io("fittingParts", found.fitting_parts,
      "Micro-batches of gradient accumulation with which it is predicted to fit; 0: not known, or none.");
   io("partsBytes", found.parts_bytes, "The predicted peak with these. Bytes; 0: there are none.");

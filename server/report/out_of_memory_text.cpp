@@ -31,6 +31,21 @@ std::string bytes_and_share(std::uint64_t count, std::uint64_t whole) {
   return fmt::format("{} ({})", size_of(count), share(static_cast<double>(count) / static_cast<double>(whole)));
 }
 
+/// " asked for 128 MiB"
+std::string asked_text(const OutOfMemoryError& found) {
+  return found.asked_bytes ? " asked for " + size_of(*found.asked_bytes) : " asked for more";
+}
+
+/// Of a script whose step was recorded before.
+std::string late_text(const OutOfMemoryError& found) {
+  std::string text = "The script ran out of memory after its step was recorded: " + line_of(found.location);
+  text += asked_text(found);
+  text += found.allocated_bytes > 0 ? fmt::format(" when {} were allocated.", size_of(found.allocated_bytes)) : ".";
+  text += fmt::format(" What was allocated then was not recorded; the recorded step needs {} at its peak.",
+                      bytes(found.predicted_bytes));
+  return text;
+}
+
 /// "activations 2.1 GiB (68 %), weights ...", the largest first.
 std::string categories_of(const OutOfMemoryError& found) {
   std::vector<std::pair<std::uint64_t, std::size_t>> sorted;
@@ -53,11 +68,13 @@ std::string error_text(const OutOfMemoryError& found) {
     return fmt::format("Batch {} was not run: it is predicted to need {}: {}.", found.batch_size,
                        size_of(found.allocated_bytes), categories_of(found));
   }
+  if (found.lines.empty() && found.by_category == analysis::ByCategory{}) {
+    return late_text(found);
+  }
   std::string text = found.batch_size > 0 ? fmt::format("Batch {}", found.batch_size) : "The step";
   text += " ran out of memory: " + line_of(found.location);
   text += found.operation.empty() ? "" : " (" + printable(found.operation) + ")";
-  text += found.asked_bytes ? " asked for " + size_of(*found.asked_bytes) : " asked for more";
-  text += fmt::format(" when {} were allocated", size_of(found.allocated_bytes));
+  text += asked_text(found) + fmt::format(" when {} were allocated", size_of(found.allocated_bytes));
   if (found.allocated_bytes > 0) {
     text += ": " + categories_of(found);
   }
@@ -106,7 +123,7 @@ std::string kind_text(const OutOfMemoryError& found) {
 
 std::string fitting_text(const OutOfMemoryError& found) {
   std::string text;
-  if (found.was_run && found.predicted_bytes > 0) {
+  if (found.was_run && found.predicted_bytes > 0 && !found.lines.empty()) {
     text = fmt::format("By smaller batches it needs ≈ {}.", bytes(found.predicted_bytes));
   }
   if (found.fitting_parts > 0) {

@@ -335,13 +335,25 @@ void Job::handle_bytes(Client& client, std::string_view bytes) {
     base::Result<protocol::WorkerMessage> message = frame != nullptr
                                                         ? protocol::parse_worker_message(frame->payload)
                                                         : base::error(std::get<protocol::FrameError>(*next).what);
+    if (auto* late = message ? std::get_if<protocol::LateOutOfMemory>(&*message) : nullptr) {
+      add_late(std::move(*late));
+    }
     auto* joined = message ? std::get_if<protocol::Joined>(&*message) : nullptr;
     if (joined == nullptr || client.joined.has_value()) {
-      close(client);  // it is not one of our runners
+      close(client);  // it has said all, or is not one of our runners
       return;
     }
     client.joined = std::move(*joined);
     on_joined(client);
+  }
+}
+
+void Job::add_late(protocol::LateOutOfMemory late) {
+  const auto client = std::ranges::find_if(clients_, [&](const Client& one) {
+    return one.inbox != nullptr && one.joined.has_value() && one.joined->pid == late.pid;
+  });
+  if (client != clients_.end()) {
+    client->inbox->add_late(std::move(late));
   }
 }
 

@@ -129,6 +129,7 @@ class Job final : private AgentBuildListener {
   void read(Client& client);
   void handle_bytes(Client& client, std::string_view bytes);
   void on_joined(Client& client);
+  void add_late(protocol::LateOutOfMemory late);
   void build_for(Client& client);
   void on_build_progress(double /*fraction*/) override {}
   void on_build_end(const std::optional<protocol::Failure>& failure) override;

@@ -90,6 +90,13 @@ std::optional<FailedStep> RunInbox::take_out_of_memory() {
   return is_failed_step_incoming_ ? std::nullopt : std::move(step);
 }
 
+void RunInbox::add_late(protocol::LateOutOfMemory late) {
+  late.error.bytes = 0;
+  if (!out_of_memory_.has_value()) {
+    out_of_memory_ = FailedStep{std::move(late.error), nullptr, std::move(late.failure)};
+  }
+}
+
 std::optional<Measured> RunInbox::first_measured() const {
   const MeasuredBatch* const users = recorded_users();
   if (users == nullptr) {

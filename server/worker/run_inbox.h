@@ -26,10 +26,12 @@ struct MeasuredBatch {
   std::shared_ptr<const std::string> recording;
 };
 
-/// A step that ran out of memory, recorded up to the error; or that was not run because it would.
+/// A step that ran out of memory, recorded up to the error; or that was not run because it would; or one of a script,
+/// after the recording.
 struct FailedStep {
   protocol::OutOfMemoryAnnounced error;
-  std::shared_ptr<const std::string> recording;  ///< as it came, not yet parsed; null: it was not run
+  std::shared_ptr<const std::string> recording;  ///< as it came, not yet parsed; null: it was not recorded
+  std::optional<protocol::Failure> late{};       ///< the error of one that came after the recording
 };
 
 /// What a run has measured: the user's batch size is among the batches, and has a recording; every batch has times.
@@ -96,6 +98,8 @@ class RunInbox {
   std::optional<Measured> first_measured() const;
   /// A step that ran out of memory, of a run that measured nothing. Leaves the inbox without it.
   std::optional<FailedStep> take_out_of_memory();
+  /// The script ended with that error, as another connection says. Nothing where a step that was recorded has one.
+  void add_late(protocol::LateOutOfMemory late);
   /// What an experiment has found until now. Leaves the inbox without it.
   ExperimentFindings take_findings() { return std::exchange(findings_, {}); }
   /// What was measured until now; nothing when the user's batch size is not recorded yet. A batch size without bare

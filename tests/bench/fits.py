@@ -38,12 +38,12 @@ SEED = 20261130
 EXAMPLES = 12
 BUDGETS = 2
 PLANS = 4
-_LEFT_OUT = {"scheduled_sampling", "custom_function"}  # their peak is of a random number of steps
+LEFT_OUT = {"scheduled_sampling", "custom_function"}  # their peak is of a random number of steps
 _MIB = 1 << 20
 _BATCH = 4096  # of the models of blocks
 
 
-def _peak(entry: Path, size: int) -> int | None:
+def peak_of(entry: Path, size: int) -> int | None:
     """Of a process that runs two steps of that size; None where it fails."""
     command = [sys.executable, HERE / "peak_of_step.py", newest_agent(), entry, str(size)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -52,7 +52,7 @@ def _peak(entry: Path, size: int) -> int | None:
 
 def rows(examples: int = EXAMPLES, budgets: int = BUDGETS) -> Iterator[list[str]]:
     draw = random.Random(SEED)
-    entries = sorted(path for path in (ROOT / "examples").glob("*/entry.py") if path.parent.name not in _LEFT_OUT)
+    entries = sorted(path for path in (ROOT / "examples").glob("*/entry.py") if path.parent.name not in LEFT_OUT)
     for entry in draw.sample(entries, min(examples, len(entries))):
         report = profile_json(entry, "--seconds", "0.5")
         own = report["memory"]["peakBytes"]
@@ -69,7 +69,7 @@ def _row(entry: Path, budget: int) -> list[str]:
     if found["batchSize"] is None:
         return [*name, "none", "", "", "", ""]
     size = found["batchSize"]
-    real, more = _peak(entry, size), _peak(entry, size + 1)
+    real, more = peak_of(entry, size), peak_of(entry, size + 1)
     if real is None or more is None:
         return [*name, str(size), f"{found['peakBytes']['value'] / _MIB:.1f}", "did not run", "", ""]
     is_right = real <= budget < more

@@ -38,6 +38,7 @@ PAGES = (
             "accuracy",
             "refine",
             "reserved",
+            "far-peaks",
             "fits",
             "plain-loops",
             "compiled",

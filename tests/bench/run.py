@@ -25,6 +25,7 @@ import cluster
 import collectives
 import compiled
 import estimators
+import far_peaks
 import fits
 import flops
 import hardware
@@ -365,6 +366,10 @@ def bench_what_if_calibration(rounds: int) -> None:
     what_if_calibration.run(what_if_calibration.MODELS, what_if_calibration.RESULTS, rounds)
 
 
+def bench_far_peaks(rounds: int) -> None:
+    far_peaks.run(table, rounds)
+
+
 def bench_fits(rounds: int) -> None:
     """Peaks do not change: one round."""
     del rounds
@@ -421,6 +426,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "what-if": (bench_what_if, 4),
     "what-if-calibration": (bench_what_if_calibration, 2),
     "assistant": (bench_assistant, 1),
+    "far-peaks": (bench_far_peaks, 4),
     "fits": (bench_fits, 1),
     "accuracy": (bench_accuracy, 2),
     "reserved": (bench_reserved, 1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -135,11 +136,16 @@ for step in range(100):
 """
 
 
-def error_of_script(folder: Path, step: int, room: int) -> str:
-    """What is said of a script that gets so many bytes, from a step on, besides what it has before the first."""
+def script_in(folder: Path, step: int, room: int) -> Path:
+    """A script that gets so many bytes, from a step on, besides what it has before the first."""
     script = folder / "train.py"
     script.write_text(SCRIPT.replace("LIMITED_STEP", str(step)).replace("ROOM_BYTES", str(room)))
-    done = ridgeline("profile", "--python", PYTHON, "--", script)
+    return script
+
+
+def error_of_script(folder: Path, step: int, room: int) -> str:
+    """What is said of that script, which ends before its steps are recorded."""
+    done = ridgeline("profile", "--python", PYTHON, "--", script_in(folder, step, room))
     assert done.returncode != 0 and "Traceback" in done.stderr
     return " ".join(done.stderr.split())
 
@@ -154,6 +160,21 @@ def test_a_script_that_runs_out_of_memory_in_forward(tmp_path: Path, step: int, 
     assert "activations 128 MiB (94 %), weights 8.06 MiB (5.9 %), inputs 512 KiB (0.4 %)" in text
     assert f"Most of it: 128 MiB activations, train.py:{made}; 4.06 MiB weights, train.py:" in text
     assert "Most of it grows with the batch: a smaller one, gradient accumulation or activation checkpointing" in text
+
+
+def test_a_script_that_runs_out_of_memory_after_its_steps_were_recorded(tmp_path: Path) -> None:
+    """While they are timed, or after that: the report says what the error does, and has the recorded step."""
+    script, output = script_in(tmp_path, 40, 3 * HIDDEN // 2), tmp_path / "report.json"
+    options = ("--python", PYTHON, "--steps", "1", "--seconds", "0.3", "--format", "json", "--output", output)
+    done = ridgeline("profile", *options, "--", script)
+    assert "can't allocate memory" in done.stderr
+    report = json.loads(output.read_text())
+    found = report["outOfMemory"]
+    assert found["wasRun"] and found["askedBytes"] == HIDDEN and found["batchSize"] == BATCH
+    lines = [SCRIPT.splitlines().index(f"        hidden = {call}") + 1 for call in ("self.up(x)", "torch.tanh(hidden)")]
+    assert found["location"]["line"] in lines, "which, depends on what the process keeps for itself"
+    assert found["lines"] == [] and found["allocatedBytes"] == 0, "that was not recorded"
+    assert found["predictedBytes"] == report["memory"]["peakBytes"]
 
 
 def test_a_script_that_runs_out_of_memory_in_backward(tmp_path: Path) -> None:

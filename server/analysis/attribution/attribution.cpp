@@ -235,6 +235,29 @@ Attribution attribute(const recording::Recording& recording, const SourceScope& 
   return Attributor(recording, scope).run();
 }
 
+int backward_passes(const recording::Recording& recording, const Attribution& attribution) {
+  if (recording.iteration_start().empty()) {
+    return 0;
+  }
+  std::vector<std::pair<std::uint64_t, bool>> operations;  // start, whether in backward
+  for (std::size_t op = 0; op < recording.op_start().size(); ++op) {
+    const std::uint64_t start = recording.op_start()[op];
+    const Phase phase = attribution.phase[op];
+    if (start >= recording.iteration_start().front() && start < recording.iteration_end().front() &&
+        (phase == Phase::kForward || in_backward(phase))) {
+      operations.emplace_back(start, in_backward(phase));
+    }
+  }
+  std::ranges::stable_sort(operations, {}, &std::pair<std::uint64_t, bool>::first);
+  int passes = 0;
+  bool was_backward = false;
+  for (const auto& [start, is_backward] : operations) {
+    passes += is_backward && !was_backward ? 1 : 0;
+    was_backward = is_backward;
+  }
+  return passes;
+}
+
 Phase python_phase(const CallTree::Node& node) {
   if (node.engine) {
     return node.recomputation ? Phase::kRecomputation : Phase::kBackward;

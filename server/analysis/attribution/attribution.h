@@ -29,6 +29,9 @@ Attribution attribute(const recording::Recording& recording, const SourceScope& 
 /// Whether the autograd engine runs the phase, so that forward stacks own its ops.
 inline bool in_backward(Phase phase) { return phase == Phase::kBackward || phase == Phase::kRecomputation; }
 
+/// How many backward passes the first iteration has, each with forward operations before it.
+int backward_passes(const recording::Recording& recording, const Attribution& attribution);
+
 /// The phase of Python code that runs at a stack, outside any op.
 Phase python_phase(const CallTree::Node& node);
 

@@ -157,6 +157,23 @@ double at(const std::vector<Piece>& pieces, int batch_size) {
   return std::max(0.0, std::round(value_at(pieces, batch_size)));
 }
 
+/// The batch size whose parts are as large as the largest part of this one.
+int rounded_up(const PeakModel& model, int batch_size) {
+  const int parts = model.parts_of_batch;
+  return parts * ((batch_size + parts - 1) / parts);
+}
+
+double peak_value(const PeakModel& model, int batch_size) { return at(model.value, rounded_up(model, batch_size)); }
+
+/// How many backward passes the batch may be divided among; 1 where the samples show that it is not.
+int parts_of(std::span<const SampledMemory> samples) {
+  const int passes = samples.front().backward_passes;
+  const bool may_be = std::ranges::all_of(samples, [&](const SampledMemory& sample) {
+    return passes > 1 && sample.backward_passes == passes && sample.batch_size % passes == 0;
+  });
+  return may_be ? passes : 1;
+}
+
 }  // namespace
 
 PeakModel fit_peak_model(std::span<const SampledMemory> samples, const Ledger& ledger) {
@@ -166,6 +183,7 @@ PeakModel fit_peak_model(std::span<const SampledMemory> samples, const Ledger& l
   }
   PeakModel model;
   model.checked = samples.size() > 2;
+  model.parts_of_batch = parts_of(samples);
   model.allocations = static_cast<int>(ledger.allocations.size());
   for (const Allocation& allocation : ledger.allocations) {
     inputs.bends.push_back(bend_of(allocation.bytes, inputs.sizes));
@@ -183,17 +201,19 @@ PeakModel fit_peak_model(std::span<const SampledMemory> samples, const Ledger& l
 }
 
 Measured peak_at(const PeakModel& model, int batch_size) {
-  const double value = at(model.value, batch_size);
-  return {value, model.low.empty() ? value : std::min(value, at(model.low, batch_size)),
-          model.high.empty() ? value : std::max(value, at(model.high, batch_size))};
+  const double value = peak_value(model, batch_size);
+  const double low = at(model.low.empty() ? model.value : model.low, batch_size);  // it may not be divided
+  const double high = at(model.high.empty() ? model.value : model.high, rounded_up(model, batch_size));
+  return {value, std::min(value, low), std::max(value, high)};
 }
 
 std::vector<PeakPart> peak_parts(const PeakModel& model, int batch_size) {
-  const auto piece = static_cast<std::size_t>(&piece_at(model.value, batch_size) - model.value.data());
+  const int shown = rounded_up(model, batch_size);
+  const auto piece = static_cast<std::size_t>(&piece_at(model.value, shown) - model.value.data());
   std::vector<PeakPart> parts;
   for (const PeakPart& part : model.parts[piece]) {
     const Curve curve{part.slope, part.intercept, part.square, part.cube};
-    parts.push_back({part.category, part.location, 0, curve.at(batch_size)});
+    parts.push_back({part.category, part.location, 0, curve.at(shown)});
   }
   return parts;
 }
@@ -210,7 +230,7 @@ std::optional<int> largest_batch_within(const PeakModel& model, double bytes, in
   for (std::size_t piece = model.value.size(); piece-- > 0;) {
     int low = model.value[piece].from_batch;
     int high = end_of(model.value, piece, most);
-    const auto fits = [&](int batch_size) { return at(model.value, batch_size) <= bytes; };
+    const auto fits = [&](int batch_size) { return peak_value(model, batch_size) <= bytes; };
     if (low > high) {
       continue;
     }
@@ -233,7 +253,7 @@ int least_batch(const PeakModel& model, int most) {
   int least = 1;
   for (std::size_t piece = 0; piece < model.value.size() && model.value[piece].from_batch <= most; ++piece) {
     for (const int end : {model.value[piece].from_batch, end_of(model.value, piece, most)}) {
-      least = at(model.value, end) < at(model.value, least) ? end : least;
+      least = peak_value(model, end) < peak_value(model, least) ? end : least;
     }
   }
   return least;

@@ -28,11 +28,13 @@ struct SampledMemory {
   int batch_size = 0;
   const recording::Recording* recording = nullptr;
   std::function<MemoryLabel(std::uint32_t event)> label;  ///< of the block that an event of the recording allocated
+  int backward_passes = 1;                                ///< of an iteration
 };
 
 /// The model's value at each sampled batch size is the recorded peak, to the byte. An allocation whose size lies on no
-/// polynomial (bend_of()) is taken as linear between neighbouring samples; then the model has an interval. `samples`
-/// are those of the ledger, by batch size, each once.
+/// polynomial (bend_of()) is taken as linear between neighbouring samples; then the model has an interval. Where the
+/// batch may be divided among backward passes, and every sample could be divided evenly, nothing shows what happens to
+/// others: PeakModel::parts_of_batch. `samples` are those of the ledger, by batch size, each once.
 PeakModel fit_peak_model(std::span<const SampledMemory> samples, const Ledger& ledger);
 
 /// Bytes, and the interval that holds them; value, low and high are the same where everything was matched and linear.

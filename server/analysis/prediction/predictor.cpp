@@ -34,19 +34,58 @@ std::optional<Estimate> positive(Estimate estimate) {
 
 constexpr double kLoosest = 1.5;  ///< a bound this many times away from the estimate says less than the estimate
 constexpr int kReach = 2;         ///< models are believed up to this many times the largest size that was measured
+/// Part of a peak by which it may be off at a batch size far from the recorded ones: chosen, several times what was
+/// measured (docs/dev/accuracy.md, "Far from the recorded batch sizes").
+constexpr double kStrange = 0.01;
 
 bool is_bound(const Predictor& predictor, int batch_size) {
   return batch_size > kReach * std::int64_t{sampled_range(predictor).high};
 }
 
-bool is_memory_exact(const Predictor& predictor, int batch_size) {
-  if (predictor.carried_at || !predictor.peaks || !predictor.peaks->checked || predictor.memory_samples.empty()) {
-    return false;
-  }
-  const auto [low, high] = std::ranges::minmax(predictor.memory_samples, {}, &MemorySample::batch_size);
+/// How often a batch size is doubled, or halved, beyond the reach of the recorded ones; 0: it is within.
+double doublings_beyond_reach(const std::vector<MemorySample>& recorded, int batch_size) {
+  const auto [low, high] = std::ranges::minmax(recorded, {}, &MemorySample::batch_size);
+  return std::max({0.0, std::log2(batch_size / (1.0 * kReach * high.batch_size)),
+                   std::log2(1.0 * low.batch_size / kReach / batch_size)});
+}
+
+/// A peak by the ledger. Beyond the reach of the recorded sizes a library may choose another algorithm, with another
+/// workspace: the interval widens by kStrange, and again with each doubling.
+Estimate ledger_estimate(const Predictor& predictor, int batch_size) {
   const Measured peak = peak_at(*predictor.peaks, batch_size);
-  return peak.low == peak.high && peak.low == peak.value && kReach * std::int64_t{batch_size} >= low.batch_size &&
-         batch_size <= kReach * std::int64_t{high.batch_size};
+  Estimate estimate{peak.value, std::nullopt};
+  if (!predictor.peaks->checked || predictor.memory_samples.empty()) {
+    return estimate;
+  }
+  const double beyond = doublings_beyond_reach(predictor.memory_samples, batch_size);
+  const double widened = beyond > 0 ? kStrange * (1 + beyond) : 0;
+  estimate.interval =
+      Interval{std::min(peak.low, peak.value * (1 - widened)), std::max(peak.high, peak.value * (1 + widened))};
+  const bool is_exact = estimate.interval->low == *estimate.interval->high;
+  estimate.certainty = is_exact && !predictor.carried_at ? Certainty::kKnown : Certainty::kAbout;
+  return estimate;
+}
+
+/// A peak without a ledger: by the straight line through the recorded peaks. It cannot know when the peak moves to
+/// where more activations are alive, so beyond the largest recorded size it is at least what `growth` says.
+Estimate line_estimate(const Predictor& predictor, int batch_size) {
+  const Prediction prediction = predict(*predictor.memory, batch_size);
+  Estimate estimate{prediction.y.value, std::nullopt};
+  if (prediction.known) {
+    estimate.interval = Interval{prediction.y.low, prediction.y.high};
+  }
+  const bool is_beyond = std::ranges::all_of(
+      predictor.memory_samples, [&](const MemorySample& sample) { return sample.batch_size < batch_size; });
+  if (is_beyond) {
+    for (const Piece& instant : predictor.growth) {
+      const double bytes = instant.intercept + instant.slope * batch_size;
+      estimate.value = std::max(estimate.value, bytes);
+      if (estimate.interval.has_value()) {
+        estimate.interval->high = std::max(*estimate.interval->high, bytes * (1 + kStrange));
+      }
+    }
+  }
+  return estimate;
 }
 
 bool was_sampled(const Predictor& predictor, int batch_size) {
@@ -71,35 +110,18 @@ std::optional<Estimate> time_estimate(const Predictor& predictor, int batch_size
 }
 
 std::optional<Estimate> memory_estimate(const Predictor& predictor, int batch_size) {
-  Estimate estimate;
   if (predictor.peaks.has_value()) {
     const auto sample = std::ranges::find(predictor.memory_samples, batch_size, &MemorySample::batch_size);
     if (sample != predictor.memory_samples.end() && was_sampled(predictor, batch_size)) {
       const auto peak = static_cast<double>(sample->peak_bytes);
       return Estimate{peak, Interval{peak, peak}, Certainty::kKnown};
     }
-    const Measured peak = peak_at(*predictor.peaks, batch_size);
-    if (peak.value <= 0) {
-      return std::nullopt;  // all that is known vanishes there
-    }
-    estimate.value = peak.value;
-    if (predictor.peaks->checked) {
-      estimate.interval = Interval{peak.low, peak.high};
-    }
-    if (is_memory_exact(predictor, batch_size)) {
-      estimate.certainty = Certainty::kKnown;
-    }
-    return estimate;
+    return positive(ledger_estimate(predictor, batch_size));  // nothing where all that is known vanishes
   }
   if (!memory_range(predictor).contains(batch_size)) {
     return std::nullopt;
   }
-  const Prediction prediction = predict(*predictor.memory, batch_size);
-  estimate.value = prediction.y.value;
-  if (prediction.known) {
-    estimate.interval = Interval{prediction.y.low, prediction.y.high};
-  }
-  return positive(estimate);
+  return positive(line_estimate(predictor, batch_size));
 }
 
 /// B / R(B). A time that may be 0 leaves the throughput without an upper bound, one without an upper bound that of 0.
@@ -187,6 +209,24 @@ std::optional<TimeModel> refitted(const TimeModel& model, const std::vector<Chec
   return fitted;
 }
 
+/// The bytes at each instant of a recorded step, against batch size, if all but weights, gradients and the optimizer's
+/// state grows in proportion.
+std::vector<Piece> growth_of(const MemoryOverTime& recorded, int batch_size) {
+  std::vector<Piece> growth;
+  for (std::size_t instant = 0; instant < recorded.ms.size(); ++instant) {
+    Piece piece;
+    for (std::size_t category = 0; category < kCategoryCount; ++category) {
+      const auto bytes = static_cast<double>(recorded.bytes[category][instant]);
+      const bool is_fixed = category == static_cast<std::size_t>(Category::kWeights) ||
+                            category == static_cast<std::size_t>(Category::kGradients) ||
+                            category == static_cast<std::size_t>(Category::kOptimizerState);
+      (is_fixed ? piece.intercept : piece.slope) += is_fixed ? bytes : bytes / batch_size;
+    }
+    growth.push_back(piece);
+  }
+  return growth;
+}
+
 }  // namespace
 
 std::vector<MeasuredRate> measured_rates(const Predictor& predictor) {
@@ -238,6 +278,9 @@ Predictor make_predictor(const Profile& profile) {
   }
   predictor.memory = profile.memory_model;
   predictor.peaks = profile.peak_model;
+  if (!predictor.peaks.has_value() && profile.memory_over_time.has_value() && profile.batch_size > 0) {
+    predictor.growth = growth_of(*profile.memory_over_time, profile.batch_size);
+  }
   predictor.allocator = profile.allocator;
   return predictor;
 }

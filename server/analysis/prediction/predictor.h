@@ -22,6 +22,7 @@ struct Predictor {
   std::optional<TimeModel> time;
   bool refitted = false;       ///< `time` is also of checks that the profile's own model missed
   std::optional<Line> memory;  ///< bytes; used only without `peaks`
+  std::vector<Piece> growth;   ///< likewise: bytes at each instant of the recorded step, if its data were larger
   std::optional<PeakModel> peaks;
   std::shared_ptr<const AllocatorModel> allocator;  ///< of a device: it says what fits, not `peaks`
   std::vector<TimeSample> time_samples;             ///< by batch size

@@ -30,13 +30,16 @@ struct BatchRun {
   bool check = false;  ///< not used for the models, to see how far off they are
 };
 
-/// A step that ran out of memory, recorded up to the error; or that was not run because it would.
+/// A step that ran out of memory, recorded up to the error; or that was not run because it would; or one of a script,
+/// after the recording.
 struct FailedStep {
   int batch_size = 0;
   std::optional<std::uint64_t> asked_bytes{};
   std::optional<std::uint64_t> free_bytes{};
   std::uint64_t reserved_bytes = 0;                 ///< 0: there is no caching allocator
-  std::optional<recording::Recording> recording{};  ///< absent: it was not run
+  std::optional<recording::Recording> recording{};  ///< absent: it was not recorded
+  std::optional<Location> late_location{};          ///< of a script's after the recording; without a file if not known
+  std::uint64_t allocated_bytes = 0;                ///< of that one, by its allocator; 0: not known
 };
 
 /// A batch size that was only timed.

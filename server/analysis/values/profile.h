@@ -368,8 +368,11 @@ struct PeakModel {
   std::vector<Piece> value;  ///< by from_batch; the first begins at 1
   std::vector<Piece> low;    ///< empty, as is `high`: the same as `value`
   std::vector<Piece> high;
-  std::vector<std::vector<PeakPart>> parts;   ///< of each piece of `value`; they sum to it
-  bool checked = false;                       ///< three batch sizes or more: how sizes grow was seen, not assumed
+  std::vector<std::vector<PeakPart>> parts;  ///< of each piece of `value`; they sum to it
+  bool checked = false;                      ///< three batch sizes or more: how sizes grow was seen, not assumed
+  /// The backward passes among which the batch may be divided, the larger parts first, as Tensor.chunk does: the peak
+  /// of a batch size that is no multiple is that of the next one. 1: it is not divided.
+  int parts_of_batch = 1;
   int allocations = 0;                        ///< matched, in one iteration; with what was alive when it began
   int not_linear = 0;                         ///< of those
   std::vector<NotLinear> largest_not_linear;  ///< that vary most first, at most 8
@@ -436,15 +439,15 @@ struct AliveLine {
 struct OutOfMemoryError {
   int batch_size = 0;
   bool was_run = true;
-  std::optional<std::uint64_t> asked_bytes{};  ///< that were not to be had; absent: the error does not say
-  Location location;                           ///< the line that asked; without a file when it is not the user's
-  std::string operation;                       ///< that asked: "linear"; empty: none
-  std::uint64_t allocated_bytes = 0;
-  ByCategory by_category{};                       ///< sums to allocated_bytes
-  std::vector<AliveLine> lines;                   ///< the largest first; they sum to allocated_bytes
+  std::optional<std::uint64_t> asked_bytes{};     ///< that were not to be had; absent: the error does not say
+  Location location;                              ///< the line that asked; without a file when it is not the user's
+  std::string operation;                          ///< that asked: "linear"; empty: none
+  std::uint64_t allocated_bytes = 0;              ///< 0: not known, where the error came after the recording
+  ByCategory by_category{};                       ///< sums to allocated_bytes, but where `lines` is empty
+  std::vector<AliveLine> lines;                   ///< the largest first; empty: the error came after the recording
   std::optional<std::uint64_t> reserved_bytes{};  ///< by a device's caching allocator
   std::optional<std::uint64_t> free_bytes{};      ///< of a device's memory
-  double predicted_bytes = 0;                     ///< that the step needs, by the memory model; 0: not known
+  double predicted_bytes = 0;  ///< that the step needs, by the memory model, or the recorded one's; 0: not known
   /// Micro-batches of gradient accumulation with which it is predicted to fit, and their peak; 0: not known, or none.
   int fitting_parts = 0;
   double parts_bytes = 0;

@@ -73,8 +73,16 @@ void add_machine(analysis::RunInput& input, const worker::RunOutput& output, con
   }
 }
 
+/// The innermost line of the user's; without a file where there is none.
+analysis::Location place_in_project(const protocol::Failure& failure, const std::string& root) {
+  const protocol::TraceFrame* const frame = protocol::project_frame(failure, root);
+  return frame == nullptr
+             ? analysis::Location{}
+             : analysis::Location{frame->file.substr(root.size() + 1), static_cast<std::uint32_t>(frame->line)};
+}
+
 /// The error of a recording that is damaged.
-base::Result<analysis::FailedStep> failed_step(worker::FailedStep step) {
+base::Result<analysis::FailedStep> failed_step(worker::FailedStep step, const std::string& root) {
   const protocol::OutOfMemoryAnnounced& error = step.error;
   analysis::FailedStep failed{error.batch_size, error.asked_bytes, error.free_bytes, error.reserved_bytes};
   if (step.recording != nullptr) {
@@ -86,6 +94,10 @@ base::Result<analysis::FailedStep> failed_step(worker::FailedStep step) {
       return recording.error();
     }
     failed.recording = std::move(*recording);
+  }
+  if (step.late.has_value()) {
+    failed.late_location = place_in_project(*step.late, root);
+    failed.allocated_bytes = error.allocated_bytes;
   }
   return failed;
 }
@@ -99,15 +111,13 @@ void add_out_of_memory(protocol::Failure& failure, worker::Finished& finished, c
   const analysis::SourceScope scope{plan.spec.project_root, finished.environment
                                                                 ? finished.environment->environment_roots
                                                                 : std::vector<std::string>()};
-  const auto step = failed_step(std::move(*finished.out_of_memory));
+  const auto step = failed_step(std::move(*finished.out_of_memory), plan.spec.project_root);
   if (!step) {
     return;
   }
   analysis::OutOfMemoryError found = analysis::describe_out_of_memory(*step, scope);
-  const std::string& root = plan.spec.project_root;
-  const protocol::TraceFrame* const frame = protocol::project_frame(failure, root);
-  if (found.location.file.empty() && found.operation.empty() && frame != nullptr) {
-    found.location = {frame->file.substr(root.size() + 1), static_cast<std::uint32_t>(frame->line)};
+  if (found.location.file.empty() && found.operation.empty()) {
+    found.location = place_in_project(failure, plan.spec.project_root);
   }
   for (const report::Item& note : report::out_of_memory_notes(found)) {
     failure.message += "\n" + note.value;
@@ -136,7 +146,7 @@ base::Result<void> add_batches(analysis::RunInput& input, worker::RunOutput& out
     input.skipped.push_back({skipped.batch_size.value_or(0), skipped.kind, skipped.message});
   }
   if (output.out_of_memory.has_value()) {
-    auto step = failed_step(std::move(*output.out_of_memory));
+    auto step = failed_step(std::move(*output.out_of_memory), input.scope.project_root);
     if (!step) {
       return step.error();
     }

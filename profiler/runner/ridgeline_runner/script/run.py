@@ -61,9 +61,7 @@ def join(address: str) -> None:
 
 def _introduce(address: str, described: dict[str, Any]) -> tuple[Channel, dict[str, Any]]:
     """Connects this process to the job; the job's answer."""
-    end = socket.socket(socket.AF_UNIX)
-    end.connect(address)
-    channel = Channel(end)
+    channel = _connect(address)
     process = {
         "pid": os.getpid(),
         "rank": _number("RANK"),
@@ -74,6 +72,12 @@ def _introduce(address: str, described: dict[str, Any]) -> tuple[Channel, dict[s
     }
     channel.send({"type": "joined", "version": VERSION, "environment": described, "process": process})
     return channel, channel.receive()
+
+
+def _connect(address: str) -> Channel:
+    end = socket.socket(socket.AF_UNIX)
+    end.connect(address)
+    return Channel(end)
 
 
 def _number(name: str) -> int:
@@ -166,30 +170,34 @@ class _Script:
         is_own = not (self._options["loaderSizes"] or self._options["experiment"])
 
         def report(kind: Any, error: BaseException, trace: Any) -> None:
-            if not self._is_over and os.getpid() == self._process:
+            if os.getpid() == self._process:
                 with contextlib.suppress(Exception):
-                    if is_own:
+                    if is_own and is_out_of_memory(error):
                         self._report_out_of_memory(error)
-                    elif not self._measurement.failed(error):
+                    elif not (is_own or self._is_over or self._measurement.failed(error)):
                         self._reporter.channel.send(describe(error, "iteration", advise=False))
             show(kind, error, trace)
 
         sys.excepthook = report
 
     def _report_out_of_memory(self, error: BaseException) -> None:
-        recording = self._measurement.record_error(self._first_call) if is_out_of_memory(error) else None
-        if recording is None:
-            return
+        recording = None if self._is_over else self._measurement.record_error(self._first_call)
         message = {
             "type": "outOfMemory",
             "batchSize": self._measurement.batch_size,
-            "bytes": len(recording),
+            "bytes": len(recording or b""),
             "reservedBytes": self._measurement.reserved_bytes,
             **numbers(error),
         }
-        self._reporter.channel.send(message)
-        self._reporter.channel.send_bytes(recording)
-        self._reporter.channel.send(describe(error, "iteration", advise=False))
+        failure = describe(error, "iteration", advise=False)
+        if recording is not None:
+            self._reporter.channel.send(message)
+            self._reporter.channel.send_bytes(recording)
+            self._reporter.channel.send(failure)
+            return
+        channel = _connect(self._address)  # that of the recording may be closed
+        channel.send({**message, "type": "lateOutOfMemory", "pid": self._process, "failure": failure})
+        channel.close()
 
     def _watch_compile(self) -> None:
         """Not at once: inductor's settings take a second to import."""

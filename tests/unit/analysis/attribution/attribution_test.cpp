@@ -59,6 +59,18 @@ struct Checkpointed : AutogradStep {
   }
 };
 
+TEST(Attribution, CountsBackwardPasses) {
+  AutogradStep step;
+  std::int64_t node = 5;
+  for (const std::uint64_t begin : {0U, 100U, 200U}) {
+    step.op({"aten::linear", step.model(10), begin, begin + 10, kNone, Scope::kFunction, node});
+    step.backward("AddmmBackward0", step.engine, begin + 40, begin + 50, node);
+    step.backward("TBackward0", step.engine, begin + 50, begin + 60, node++);
+  }
+  const auto recording = step.build();
+  EXPECT_EQ(backward_passes(recording, attribute(recording, {})), 3);
+}
+
 TEST(Attribution, PutsRecomputationWhereTheForwardStood) {
   Checkpointed step;
   step.op({"aten::linear", step.block(12), 0, 10, kNone, Scope::kFunction, 5});

@@ -73,7 +73,7 @@ auto label_of(const Recording& recording) {
   };
 }
 
-base::Result<PeakModel> fit(const PlannedBlocks& step, const std::vector<int>& sizes) {
+base::Result<PeakModel> fit(const PlannedBlocks& step, const std::vector<int>& sizes, int backward_passes = 1) {
   std::vector<Recording> recordings;
   for (const int size : sizes) {
     recordings.push_back(record(step, size));
@@ -82,13 +82,38 @@ base::Result<PeakModel> fit(const PlannedBlocks& step, const std::vector<int>& s
   std::vector<const Recording*> views;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     views.push_back(&recordings[i]);
-    samples.push_back({sizes[i], &recordings[i], label_of(recordings[i])});
+    samples.push_back({sizes[i], &recordings[i], label_of(recordings[i]), backward_passes});
   }
   const auto ledger = match_allocations(views);
   if (!ledger) {
     return ledger.error();
   }
   return fit_peak_model(samples, *ledger);
+}
+
+/// The batch is divided by Tensor.chunk(4), of which the recorded sizes show nothing.
+TEST(PeakModel, OfGradientAccumulationRoundsUpToWholeMicroBatches) {
+  const auto chunk = [](int batch_size) { return 100 * ((static_cast<std::uint64_t>(batch_size) + 3) / 4); };
+  const PlannedBlocks step = {{0, 0, linear(0, 500)}, {1, 2, chunk}};
+  const auto model = fit(step, {8, 16, 32}, 4);
+  ASSERT_TRUE(model.has_value());
+  for (const int batch_size : {1, 2, 8, 12, 13, 15, 49, 64}) {
+    const Measured peak = peak_at(*model, batch_size);
+    EXPECT_EQ(peak.value, 500.0 + static_cast<double>(chunk(batch_size))) << batch_size;
+    EXPECT_EQ(peak.low, 500 + 25.0 * batch_size) << "the passes may have other parts each";
+    EXPECT_EQ(peak.high, peak.value);
+  }
+  EXPECT_EQ(largest_batch_within(*model, 1799, 1 << 24), 48);
+  EXPECT_EQ(largest_batch_within(*model, 1800, 1 << 24), 52);
+}
+
+TEST(PeakModel, OfSeveralBackwardPassesIsExactWhereASampleShowsThatTheyDoNotDivideTheBatch) {
+  const auto model = fit({{0, 0, linear(0, 500)}, {1, 2, linear(100, 0)}}, {2, 4, 8}, 4);
+  ASSERT_TRUE(model.has_value());
+  EXPECT_EQ(model->parts_of_batch, 1);
+  const Measured peak = peak_at(*model, 5);
+  EXPECT_EQ(peak.low, 1000);
+  EXPECT_EQ(peak.high, 1000);
 }
 
 TEST(PeakModel, MovesToAnotherInstantAsTheBatchGrows) {

@@ -226,8 +226,8 @@ TEST(PredictBatch, AsksTheLedgerForMemory) {
   for (const auto& [batch_size, bytes] : {std::pair{1, 5000.0}, {17, 5000.0}, {41, 5100.0}, {100, 11000.0}}) {
     const BatchPrediction batch = predict_batch(with_ledger(), batch_size);
     EXPECT_EQ(batch.peak_bytes->value, bytes);
-    EXPECT_EQ(batch.peak_bytes->interval->low, bytes);
-    EXPECT_EQ(*batch.peak_bytes->interval->high, bytes);
+    EXPECT_LE(batch.peak_bytes->interval->low, bytes);
+    EXPECT_GE(*batch.peak_bytes->interval->high, bytes);
   }
   EXPECT_FALSE(predict_batch(with_ledger(false), 9).peak_bytes->interval.has_value());
 }
