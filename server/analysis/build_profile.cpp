@@ -126,6 +126,7 @@ void add_allocator_model(const Ledger& ledger, const std::vector<const recording
     profile.warnings.push_back("Reserved memory at other batch sizes is not known: " + model.error().message() + ".");
     return;
   }
+  model->parts_of_batch = profile.peak_model->parts_of_batch;
   const LargestBatch largest = largest_that_fits(*model, device_of(setup), kMaxBatchSize);
   model->largest = largest.batch_size;
   model->is_bounded = largest.is_bounded;

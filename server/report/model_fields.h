@@ -120,6 +120,17 @@ void fields(Io& io, analysis::NotLinear& group) {
 }
 
 template <typename Io>
+void parts_of_batch(Io& io, int& parts) {
+  std::optional<int> divided = parts > 1 ? std::optional(parts) : std::nullopt;
+  if_present(
+      io, "partsOfBatch", divided,
+      "Backward passes among which the batch may be divided: a batch size that is no multiple needs what the next "
+      "multiple does, or less. Absent where it is not.",
+      Whole{2, kBatchSize.most});
+  parts = divided.value_or(1);
+}
+
+template <typename Io>
 void fields(Io& io, analysis::PeakModel& model) {
   pieces(io, "value", model.value, InBytes{}, "The peak. The first piece begins at batch size 1.");
   io("parts", model.parts, "Of each piece of `value`, what is alive at its peak; sums to the piece.",
@@ -129,14 +140,7 @@ void fields(Io& io, analysis::PeakModel& model) {
   pieces(io, "high", model.high, InBytes{}, "Upper bound; empty likewise.");
   io("checked", model.checked,
      "Whether three batch sizes or more were sampled: how allocations grow was checked, not assumed.");
-  const int parts = model.parts_of_batch;
-  std::optional<int> divided = parts > 1 ? std::optional(parts) : std::nullopt;
-  if_present(
-      io, "partsOfBatch", divided,
-      "Backward passes among which the batch may be divided: a batch size that is no multiple needs what the next "
-      "multiple does, or less. Absent where it is not.",
-      Whole{2, kBatchSize.most});
-  model.parts_of_batch = divided.value_or(1);
+  parts_of_batch(io, model.parts_of_batch);
   io("allocations", model.allocations, "Allocations of one iteration, with what was alive when it began.");
   io("notLinear", model.not_linear, "How many of them are not linear in the batch size.");
   io("largestNotLinear", model.largest_not_linear,
@@ -158,6 +162,7 @@ void fields(Io& io, analysis::AllocatorModel& model) {
   io.check(model.setup.available_bytes <= model.setup.device_bytes, "availableBytes is more than deviceBytes");
   io("alive", model.alive, "How many of the first requests are of blocks that exist when a later iteration begins.",
      kAny);
+  parts_of_batch(io, model.parts_of_batch);
   converted(
       io, "requests", requests_text(model),
       "The blocks that the step requests, separated by spaces: their bytes at each sampled batch size, in ascending "

@@ -36,7 +36,11 @@ std::string asked_text(const OutOfMemoryError& found) {
   return found.asked_bytes ? " asked for " + size_of(*found.asked_bytes) : " asked for more";
 }
 
-/// Of a script whose step was recorded before.
+/// Whether it ended a script after its step had been recorded.
+bool is_late(const OutOfMemoryError& found) {
+  return found.was_run && found.lines.empty() && found.by_category == analysis::ByCategory{};
+}
+
 std::string late_text(const OutOfMemoryError& found) {
   std::string text = "The script ran out of memory after its step was recorded: " + line_of(found.location);
   text += asked_text(found);
@@ -68,7 +72,7 @@ std::string error_text(const OutOfMemoryError& found) {
     return fmt::format("Batch {} was not run: it is predicted to need {}: {}.", found.batch_size,
                        size_of(found.allocated_bytes), categories_of(found));
   }
-  if (found.lines.empty() && found.by_category == analysis::ByCategory{}) {
+  if (is_late(found)) {
     return late_text(found);
   }
   std::string text = found.batch_size > 0 ? fmt::format("Batch {}", found.batch_size) : "The step";
@@ -123,7 +127,7 @@ std::string kind_text(const OutOfMemoryError& found) {
 
 std::string fitting_text(const OutOfMemoryError& found) {
   std::string text;
-  if (found.was_run && found.predicted_bytes > 0 && !found.lines.empty()) {
+  if (found.was_run && found.predicted_bytes > 0 && !is_late(found)) {
     text = fmt::format("By smaller batches it needs ≈ {}.", bytes(found.predicted_bytes));
   }
   if (found.fitting_parts > 0) {
@@ -131,7 +135,7 @@ std::string fitting_text(const OutOfMemoryError& found) {
                         text.empty() ? "" : " ", found.fitting_parts, found.batch_size / found.fitting_parts,
                         bytes(found.parts_bytes));
   }
-  if (text.empty() && found.was_run && found.allocated_bytes > 0) {
+  if (text.empty() && found.was_run && !is_late(found) && found.allocated_bytes > 0) {
     return kind_text(found);
   }
   if (!text.empty()) {

@@ -157,13 +157,9 @@ double at(const std::vector<Piece>& pieces, int batch_size) {
   return std::max(0.0, std::round(value_at(pieces, batch_size)));
 }
 
-/// The batch size whose parts are as large as the largest part of this one.
-int rounded_up(const PeakModel& model, int batch_size) {
-  const int parts = model.parts_of_batch;
-  return parts * ((batch_size + parts - 1) / parts);
+double peak_value(const PeakModel& model, int batch_size) {
+  return at(model.value, rounded_up(batch_size, model.parts_of_batch));
 }
-
-double peak_value(const PeakModel& model, int batch_size) { return at(model.value, rounded_up(model, batch_size)); }
 
 /// How many backward passes the batch may be divided among; 1 where the samples show that it is not.
 int parts_of(std::span<const SampledMemory> samples) {
@@ -203,12 +199,12 @@ PeakModel fit_peak_model(std::span<const SampledMemory> samples, const Ledger& l
 Measured peak_at(const PeakModel& model, int batch_size) {
   const double value = peak_value(model, batch_size);
   const double low = at(model.low.empty() ? model.value : model.low, batch_size);  // it may not be divided
-  const double high = at(model.high.empty() ? model.value : model.high, rounded_up(model, batch_size));
+  const double high = at(model.high.empty() ? model.value : model.high, rounded_up(batch_size, model.parts_of_batch));
   return {value, std::min(value, low), std::max(value, high)};
 }
 
 std::vector<PeakPart> peak_parts(const PeakModel& model, int batch_size) {
-  const int shown = rounded_up(model, batch_size);
+  const int shown = rounded_up(batch_size, model.parts_of_batch);
   const auto piece = static_cast<std::size_t>(&piece_at(model.value, shown) - model.value.data());
   std::vector<PeakPart> parts;
   for (const PeakPart& part : model.parts[piece]) {

@@ -20,7 +20,7 @@ class Process {
   Process(const AllocatorModel& model, const BlockLives& lives, int batch_size, const DeviceMemory& device)
       : model_(model), lives_(lives), allocator_(settings_of(model.setup), device) {
     for (const BlockRequest& request : model.requests) {
-      bytes_.push_back(bytes_at(request.bytes, model.sizes, batch_size));
+      bytes_.push_back(bytes_at(request.bytes, model.sizes, rounded_up(batch_size, model.parts_of_batch)));
     }
   }
 

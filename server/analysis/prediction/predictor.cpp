@@ -36,7 +36,7 @@ constexpr double kLoosest = 1.5;  ///< a bound this many times away from the est
 constexpr int kReach = 2;         ///< models are believed up to this many times the largest size that was measured
 /// Part of a peak by which it may be off at a batch size far from the recorded ones: chosen, several times what was
 /// measured (docs/dev/accuracy.md, "Far from the recorded batch sizes").
-constexpr double kStrange = 0.01;
+constexpr double kFarMargin = 0.01;
 
 bool is_bound(const Predictor& predictor, int batch_size) {
   return batch_size > kReach * std::int64_t{sampled_range(predictor).high};
@@ -50,7 +50,7 @@ double doublings_beyond_reach(const std::vector<MemorySample>& recorded, int bat
 }
 
 /// A peak by the ledger. Beyond the reach of the recorded sizes a library may choose another algorithm, with another
-/// workspace: the interval widens by kStrange, and again with each doubling.
+/// workspace: the interval widens by kFarMargin, and again with each doubling.
 Estimate ledger_estimate(const Predictor& predictor, int batch_size) {
   const Measured peak = peak_at(*predictor.peaks, batch_size);
   Estimate estimate{peak.value, std::nullopt};
@@ -58,7 +58,7 @@ Estimate ledger_estimate(const Predictor& predictor, int batch_size) {
     return estimate;
   }
   const double beyond = doublings_beyond_reach(predictor.memory_samples, batch_size);
-  const double widened = beyond > 0 ? kStrange * (1 + beyond) : 0;
+  const double widened = beyond > 0 ? kFarMargin * (1 + beyond) : 0;
   estimate.interval =
       Interval{std::min(peak.low, peak.value * (1 - widened)), std::max(peak.high, peak.value * (1 + widened))};
   const bool is_exact = estimate.interval->low == *estimate.interval->high;
@@ -81,7 +81,7 @@ Estimate line_estimate(const Predictor& predictor, int batch_size) {
       const double bytes = instant.intercept + instant.slope * batch_size;
       estimate.value = std::max(estimate.value, bytes);
       if (estimate.interval.has_value()) {
-        estimate.interval->high = std::max(*estimate.interval->high, bytes * (1 + kStrange));
+        estimate.interval->high = std::max(*estimate.interval->high, bytes * (1 + kFarMargin));
       }
     }
   }

@@ -363,6 +363,12 @@ struct NotLinear {
   std::vector<std::uint64_t> bytes;  ///< at each sampled batch size, ascending; all its allocations together
 };
 
+/// The batch size that divides evenly among so many backward passes, and whose parts are as large as the largest part
+/// of this one. Both at least 1.
+inline int rounded_up(int batch_size, int parts_of_batch) {
+  return parts_of_batch * ((batch_size + parts_of_batch - 1) / parts_of_batch);
+}
+
 /// The peak of memory at any batch size. See peak_model.h.
 struct PeakModel {
   std::vector<Piece> value;  ///< by from_batch; the first begins at 1
@@ -404,6 +410,7 @@ struct AllocatorModel {
   /// A later iteration. The first `alive` requests are those whose blocks are there when it begins.
   AllocatorEvents later;
   std::size_t alive = 0;
+  int parts_of_batch = 1;  ///< as PeakModel has them
   AllocatorSetup setup;
   std::optional<int> largest;  ///< batch size that fits into the device; absent: not even 1
   bool is_bounded = true;      ///< false: no batch size was found that does not fit

@@ -221,6 +221,26 @@ TEST(WorkerMessages, ReadAFailureWithItsFrames) {
   EXPECT_EQ(failure.frames[0].text, "1 / 0");
 }
 
+TEST(WorkerMessages, ReadThatAScriptRanOutOfMemoryAfterItsRecording) {
+  const json sent = {{"type", "lateOutOfMemory"},
+                     {"pid", 12},
+                     {"batchSize", 8},
+                     {"bytes", 0},
+                     {"askedBytes", 100},
+                     {"allocatedBytes", 2000},
+                     {"reservedBytes", 3000},
+                     {"failure", kFailure}};
+  const auto late = parse_as<LateOutOfMemory>(sent);
+  EXPECT_EQ(late.pid, 12);
+  EXPECT_EQ(late.error.asked_bytes, 100U);
+  EXPECT_FALSE(late.error.free_bytes.has_value());
+  EXPECT_EQ(late.error.allocated_bytes, 2000U);
+  EXPECT_EQ(late.failure.frames.at(0).line, 3);
+  json without = sent;
+  without.erase("failure");
+  EXPECT_FALSE(parse_worker_message(without.dump()).has_value());
+}
+
 TEST(WorkerMessages, ReadAFailureWithoutABatchSize) {
   json failure = kFailure;
   failure.erase("batchSize");

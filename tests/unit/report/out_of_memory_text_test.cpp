@@ -47,5 +47,18 @@ TEST(OutOfMemoryText, SaysWhatIsPredictedToFitWhereThatIsKnown) {
   EXPECT_THAT(text_of(error), HasSubstr("The step ran out of memory: no line of yours asked for more"));
 }
 
+TEST(OutOfMemoryText, OfALateErrorSaysThatItWasNotRecorded) {
+  analysis::OutOfMemoryError error;
+  error.batch_size = 8;
+  error.location = {"train.py", 12};
+  error.asked_bytes = 128U << 20U;
+  error.predicted_bytes = 256.0 * (1 << 20);
+  EXPECT_THAT(text_of(error), HasSubstr("after its step was recorded: train.py:12 asked for 128 MiB. What"));
+  EXPECT_THAT(text_of(error), HasSubstr("the recorded step needs 256 MiB at its peak"));
+  EXPECT_THAT(text_of(error), Not(HasSubstr("smaller batches")));
+  error.allocated_bytes = 1U << 30U;
+  EXPECT_THAT(text_of(error), HasSubstr("asked for 128 MiB when 1.00 GiB were allocated."));
+}
+
 }  // namespace
 }  // namespace ridgeline::report

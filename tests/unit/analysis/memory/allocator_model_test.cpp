@@ -232,6 +232,17 @@ TEST(AllocatorModel, ReservesWhatTheStepReservesAtAnyBatchSize) {
   }
 }
 
+TEST(AllocatorModel, OfADividedBatchReservesWhatItsLargestPartDoes) {
+  AllocatorModel model = model_of(training_step(), {4, 8, 16});
+  const AllocatorNeed even = replay_step(model, 52, {});
+  ASSERT_NE(replay_step(model, 49, {}).allocated, even.allocated);
+  model.parts_of_batch = 4;
+  for (const int batch_size : {49, 50, 52}) {
+    EXPECT_EQ(replay_step(model, batch_size, {}).allocated, even.allocated) << batch_size;
+    EXPECT_EQ(replay_step(model, batch_size, {}).reserved, even.reserved) << batch_size;
+  }
+}
+
 TEST(AllocatorModel, WithoutTheFirstIterationItIsTakenToBeLikeTheOthers) {
   Blocks step = training_step();
   std::erase_if(step, [](const Block& block) { return block.only_first; });
