@@ -32,6 +32,47 @@ def test_the_peak_of_a_linear_step_is_known_to_the_byte() -> None:
         assert at(peak["value"], batch_size) == real, batch_size
 
 
+ACCUMULATES = """import torch
+from torch import nn
+
+
+def model_provider():
+    return nn.Sequential(nn.Linear(64, 512), nn.Tanh(), nn.Linear(512, 8))
+
+
+def input_provider(batch_size=16):
+    return (torch.ones(batch_size, 64),)
+
+
+def iteration_provider(model):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+    def iteration(data):
+        optimizer.zero_grad()
+        for part in data.chunk(4):
+            model(part).mean().backward()
+        optimizer.step()
+
+    return iteration
+"""
+
+
+def test_the_peak_of_accumulated_gradients_is_that_of_the_largest_part(tmp_path: Path) -> None:
+    """13 is divided as 16 is, into parts of 4; nothing in 8, 16 and 32 shows that."""
+    entry = tmp_path / "entry.py"
+    entry.write_text(ACCUMULATES)
+    options = ("--seconds", "0.1", "--batch-sizes", "8,16,32", "--check-sizes", "13,29,53,60")
+    report = profile(entry, *options)
+    assert report["models"]["memory"]["peak"]["partsOfBatch"] == 4
+    for check in report["checks"]:
+        predicted = check["predicted"]["peakBytes"]
+        low, high = (predicted["interval"][end] for end in ("low", "high"))
+        assert low <= check["peakBytes"] <= high, check
+        more = -check["batchSize"] % 4
+        assert (low < high) == (more > 0), "the batch may not be divided"
+        assert predicted["value"] - check["peakBytes"] == 4 * 64 * more, "all but the input, which is not divided"
+
+
 @pytest.mark.long
 def test_the_peak_of_a_step_with_workspaces_lies_in_its_interval() -> None:
     entry = ROOT / "examples" / "lstm_accumulate" / "entry.py"

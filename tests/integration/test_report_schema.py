@@ -39,6 +39,7 @@ OPTIONAL |= {"waitsMs", "pausesMs", "launchesWithoutKernel"}  # not where a trac
 OPTIONAL |= {"samples", "largest", "leftOut", "whole"}  # of scripts whose steps differ
 OPTIONAL |= {"squareBytes", "cubeBytes"}  # only of what grows faster than the batch
 OPTIONAL |= {"outOfMemory", "askedBytes", "freeBytes"}  # only where the user's own batch size does not fit
+OPTIONAL |= {"partsOfBatch"}  # only where several backward passes may divide the batch
 
 Report = dict[str, Any]
 
