@@ -97,7 +97,7 @@ struct RecordingAnnounced {
 /// The user's batch size does not fit. The recording of the step up to the error is on its way, if it was run.
 struct OutOfMemoryAnnounced {
   int batch_size = 0;                        ///< 0: a script's that is not known yet
-  std::uint64_t bytes = 0;                   ///< of the recording; 0: it was not run
+  std::uint64_t bytes = 0;                   ///< of the recording; 0: there is none
   std::optional<std::uint64_t> asked_bytes;  ///< that were not to be had, as the error says
   std::optional<std::uint64_t> free_bytes;   ///< that the device had, likewise
   std::uint64_t reserved_bytes = 0;          ///< by the device's caching allocator; 0: there is none

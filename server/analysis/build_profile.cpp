@@ -426,7 +426,7 @@ Profile build_profile(const RunInput& input) {
                                                          : predict_out_of_memory(profile, step.batch_size);
     }
   }
-  if (profile.out_of_memory.has_value() && !profile.out_of_memory->lines.empty()) {
+  if (profile.out_of_memory.has_value() && !input.out_of_memory->late_location.has_value()) {
     add_what_fits(make_predictor(profile), profile.capacity_bytes, *profile.out_of_memory);
   }
   add_checks(checks, make_predictor(profile), profile);

@@ -50,18 +50,25 @@ std::uint64_t error_moment(const Recording& recording, std::optional<std::size_t
 
 constexpr int kMostParts = 64;
 
-}  // namespace
-
-OutOfMemoryError late_out_of_memory(const FailedStep& step, const Profile& profile) {
+/// What the error itself says.
+OutOfMemoryError error_of(const FailedStep& step) {
   OutOfMemoryError found;
-  found.batch_size = profile.batch_size;
+  found.batch_size = step.batch_size;
   found.asked_bytes = step.asked_bytes;
   found.free_bytes = step.free_bytes;
-  found.location = *step.late_location;
-  found.allocated_bytes = step.allocated_bytes;
   if (step.reserved_bytes > 0) {
     found.reserved_bytes = step.reserved_bytes;
   }
+  return found;
+}
+
+}  // namespace
+
+OutOfMemoryError late_out_of_memory(const FailedStep& step, const Profile& profile) {
+  OutOfMemoryError found = error_of(step);
+  found.batch_size = profile.batch_size;
+  found.location = *step.late_location;
+  found.allocated_bytes = step.allocated_bytes;
   found.predicted_bytes = static_cast<double>(profile.peak_bytes);
   return found;
 }
@@ -100,13 +107,7 @@ void add_what_fits(const Predictor& predictor, std::uint64_t capacity_bytes, Out
 }
 
 OutOfMemoryError describe_out_of_memory(const FailedStep& step, const SourceScope& scope) {
-  OutOfMemoryError found;
-  found.batch_size = step.batch_size;
-  found.asked_bytes = step.asked_bytes;
-  found.free_bytes = step.free_bytes;
-  if (step.reserved_bytes > 0) {
-    found.reserved_bytes = step.reserved_bytes;
-  }
+  OutOfMemoryError found = error_of(step);
   const Recording& recording = *step.recording;
   if (recording.iteration_start().empty()) {
     return found;

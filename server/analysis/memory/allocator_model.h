@@ -21,7 +21,8 @@ namespace ridgeline::analysis {
 
 /// The model of the ledger of `recordings`, at these batch sizes. Where no recording has its first events, or they
 /// differ too much from the later ones, the first iteration is assumed to be like the later ones. An error when the
-/// step makes too many requests to be replayed (kMaxAllocatorEvents). Sets all but `largest` and `is_bounded`. Pure.
+/// step makes too many requests to be replayed (kMaxAllocatorEvents). Leaves `largest`, `is_bounded` and
+/// `parts_of_batch` as they are by default. Pure.
 base::Result<AllocatorModel> make_allocator_model(const Ledger& ledger, const std::vector<int>& sizes,
                                                   std::span<const recording::Recording* const> recordings,
                                                   const AllocatorSetup& setup);

@@ -220,7 +220,11 @@ std::vector<Piece> growth_of(const MemoryOverTime& recorded, int batch_size) {
       const bool is_fixed = category == static_cast<std::size_t>(Category::kWeights) ||
                             category == static_cast<std::size_t>(Category::kGradients) ||
                             category == static_cast<std::size_t>(Category::kOptimizerState);
-      (is_fixed ? piece.intercept : piece.slope) += is_fixed ? bytes : bytes / batch_size;
+      if (is_fixed) {
+        piece.intercept += bytes;
+      } else {
+        piece.slope += bytes / batch_size;
+      }
     }
     growth.push_back(piece);
   }
