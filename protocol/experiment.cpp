@@ -163,8 +163,8 @@ Captured captured_from(const Json& message) {
     captured.alive = alive_from(message, captured.step->keys.size());
     captured.batch_size = member<int>(message, "batchSize");
     require(captured.batch_size > 0, "batchSize: not positive");
-    if (message.contains("checkpointed")) {
-      captured.checkpointed = strings_at(message, "checkpointed");
+    if (message.contains("changedModules")) {
+      captured.changed_modules = strings_at(message, "changedModules");
     }
     if (message.contains("requests")) {
       captured.requests = requests_from(message);

@@ -85,9 +85,9 @@ struct Captured {
   std::optional<CapturedStep> step;  ///< absent also where a change's operations cannot be known without running it
   /// The allocator's peak, with weights and inputs, while each StepPart ran.
   std::array<std::uint64_t, kStepParts> peak_bytes{};
-  std::vector<AliveBefore> alive;           ///< likewise
-  int batch_size = 0;                       ///< samples of a step
-  std::vector<std::string> checkpointed{};  ///< modules whose forward the change makes run again in backward
+  std::vector<AliveBefore> alive;              ///< likewise
+  int batch_size = 0;                          ///< samples of a step
+  std::vector<std::string> changed_modules{};  ///< that changes of single modules were made to, such as checkpoint
   /// What was asked of the host's allocator from the moment before the step was built until it had run some times, in
   /// order: the bytes of a request, or ~i where the block of request i, counted from 0, was freed. With
   /// Experiment::for_cuda, on the host; else empty, as where there are more than kMaxMemoryRequests.

@@ -5,11 +5,12 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "app/profiling/batch_changes.h"
-#include "app/profiling/checkpoint_plan.h"
+#include "app/profiling/module_plan.h"
 
 namespace ridgeline::app {
 
@@ -22,7 +23,8 @@ using protocol::ChangeRequest;
 constexpr int kMostPlans = 6;                  ///< that are listed in search of one that fits
 constexpr std::size_t kMostCheaperPlans = 12;  ///< that are listed at once, to leave out what is too much
 constexpr int kMostTurns = 8;                  ///< of these
-constexpr std::array kWays = {"checkpoint", "selective-checkpoint"};
+constexpr std::string_view kOffload = "offload";
+constexpr std::array<std::string_view, 3> kWays = {"checkpoint", "selective-checkpoint", kOffload};
 
 /// What was asked, and what is known of it so far.
 struct Fitting {
@@ -64,22 +66,22 @@ double lacking_bytes(const Fitting& fitting, const ChangeAnswer& row) {
          static_cast<double>(fitting.question.limit_bytes);
 }
 
-/// The modules that `request` can have checkpointed; empty where that would not help, or is not needed.
-std::vector<CheckpointedModule> modules_of(const Fitting& fitting, const ChangeRequest& request,
-                                           const KnownTimes& known) {
+/// The modules that `request` can have checkpointed or offloaded; empty where that would not help, or is not needed.
+std::vector<PlannedModule> modules_of(const Fitting& fitting, const ChangeRequest& request, const KnownTimes& known) {
   const ChangeAnswer* const without = row_of(fitting, request);
   const Captured* const unchanged = captured_of(fitting.requests, fitting.captured, request);
   if (without == nullptr || unchanged == nullptr || lacking_bytes(fitting, *without) <= 0) {
     return {};
   }
-  std::vector<CheckpointedStep> steps;
+  std::vector<ChangedStep> steps;
   bool may_fit = false;
-  for (const char* way : kWays) {
-    const ChangeRequest all = combined(request, {way});
+  for (const std::string_view way : kWays) {
+    const ChangeRequest all = combined(request, {std::string(way)});
     const ChangeAnswer* const row = row_of(fitting, all);
     const Captured* const captured = captured_of(fitting.requests, fitting.captured, all);
     if (row != nullptr && captured != nullptr) {
-      steps.push_back({way, captured, row->predicted->step_ms - without->predicted->step_ms});
+      const double more_ms = row->predicted->step_ms - without->predicted->step_ms;
+      steps.push_back({std::string(way), captured, more_ms, way == kOffload});
       may_fit = may_fit || lacking_bytes(fitting, *row) <= 0;
     }
   }
@@ -87,11 +89,11 @@ std::vector<CheckpointedModule> modules_of(const Fitting& fitting, const ChangeR
     const auto found = known.find(key);
     return found == known.end() ? 0 : likely_ns(found->second);
   };
-  return may_fit ? checkpointed_modules(*unchanged, steps, time_of) : std::vector<CheckpointedModule>();
+  return may_fit ? planned_modules(*unchanged, steps, time_of) : std::vector<PlannedModule>();
 }
 
 struct FittingPlan {
-  CheckpointPlan plan;
+  ModulePlan plan;
   ChangeAnswer row;
   Captured captured;  ///< of it
 };
@@ -100,17 +102,17 @@ bool is_faster(const ChangeAnswer& row, const std::optional<FittingPlan>& best) 
   return !best.has_value() || row.predicted->speed_up.value > best->row.predicted->speed_up.value;
 }
 
-/// Takes modules out of `best`, or checkpoints them selectively, one at a time, while the listed step still fits: what
+/// Takes modules out of `best`, or changes them in a cheaper way, one at a time, while the listed step still fits: what
 /// modules save is estimated by sums, which may take one too many.
 base::Task<base::Result<FittingPlan, RunFailure>> without_surplus(ExperimentRunner& runner, PredictedStep step,
                                                                   std::shared_ptr<Fitting> fitting,
                                                                   ChangeRequest request,
-                                                                  std::vector<CheckpointedModule> modules,
+                                                                  std::vector<PlannedModule> modules,
                                                                   FittingPlan best) {
   for (int turn = 0; turn < kMostTurns; ++turn) {
-    const std::vector<CheckpointPlan> plans = cheaper_by_one(modules, best.plan, kMostCheaperPlans);
+    const std::vector<ModulePlan> plans = cheaper_by_one(modules, best.plan, kMostCheaperPlans);
     ChangeQuestion question = with_memory({});
-    for (const CheckpointPlan& plan : plans) {
+    for (const ModulePlan& plan : plans) {
       if (std::ranges::any_of(plan.option, &std::optional<std::size_t>::has_value)) {
         question.requests.push_back(combined(request, request_of(modules, plan)));
       }
@@ -126,9 +128,8 @@ base::Task<base::Result<FittingPlan, RunFailure>> without_surplus(ExperimentRunn
     std::optional<FittingPlan> cheaper;
     for (const ChangeAnswer& row : predicted->answer.changes) {
       const bool is_known = row.predicted.has_value() && needed_bytes(*row.predicted).has_value();
-      const auto plan = std::ranges::find_if(plans, [&](const CheckpointPlan& each) {
-        return combined(request, request_of(modules, each)) == row.change;
-      });
+      const auto plan = std::ranges::find_if(
+          plans, [&](const ModulePlan& each) { return combined(request, request_of(modules, each)) == row.change; });
       if (is_known && plan != plans.end() && lacking_bytes(*fitting, row) <= 0 && is_faster(row, cheaper)) {
         cheaper = FittingPlan{*plan, row, *captured_of(question.requests, predicted->captured, row.change)};
       }
@@ -145,7 +146,7 @@ base::Task<base::Result<FittingPlan, RunFailure>> without_surplus(ExperimentRunn
 /// it has to save follows from what the listed steps of plans lack.
 base::Task<base::Result<void, RunFailure>> add_plan(ExperimentRunner& runner, PredictedStep step,
                                                     std::shared_ptr<Fitting> fitting, ChangeRequest request) {
-  const std::vector<CheckpointedModule> modules = modules_of(*fitting, request, step.times->timed.known);
+  const std::vector<PlannedModule> modules = modules_of(*fitting, request, step.times->timed.known);
   if (modules.empty()) {
     co_return base::Result<void, RunFailure>();
   }
@@ -228,7 +229,8 @@ void predict_over_batch(const PredictedStep& step, Fitting& fitting) {
 base::Task<base::Result<FittingAnswer, RunFailure>> predict_fitting(ExperimentRunner& runner, PredictedStep step,
                                                                     FitQuestion question) {
   const ChangeRequest alone = batch_size_change(question.batch_size);
-  auto fitting = std::make_shared<Fitting>(Fitting{question, fitting_requests(question.batch_size), {}, {}});
+  auto fitting =
+      std::make_shared<Fitting>(Fitting{question, fitting_requests(question.batch_size, step.base->on_host), {}, {}});
   auto predicting = predict_changes(runner, step, with_memory(fitting->requests), {});
   auto predicted = co_await std::move(predicting);
   if (!predicted) {

@@ -27,9 +27,9 @@ struct FittingAnswer {
   std::vector<analysis::ChangeAnswer> over_batch;
 };
 
-/// Predicts fitting_requests(). Where a step does not fit, and does with all repeated modules checkpointed, also which
-/// of these to checkpoint, and how: the plan of cheapest_plan() whose own operations, listed, are predicted to fit; in
-/// the answer it is a row as the others are. For make_fit().
+/// Predicts fitting_requests(). Where a step does not fit, and does with all repeated modules checkpointed or, on a
+/// device, offloaded, also which of these to change, and how: the plan of cheapest_plan() whose own operations, listed,
+/// are predicted to fit; in the answer it is a row as the others are. For make_fit().
 base::Task<base::Result<FittingAnswer, RunFailure>> predict_fitting(ExperimentRunner& runner, PredictedStep step,
                                                                     FitQuestion question);
 

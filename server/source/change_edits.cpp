@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "source/autocast_edits.h"
-#include "source/checkpoint_edits.h"
 #include "source/edit_places.h"
 #include "source/entry_point.h"
+#include "source/module_edits.h"
 #include "source/script_batch_size.h"
 #include "source/script_edits.h"
 #include "source/syntax.h"
@@ -160,12 +160,17 @@ base::Result<ReturnedModel> returned_model(const SourceTree& tree) {
   return ReturnedModel{provider, returns.front(), parts.back()};
 }
 
-Edits named_checkpoint_edits(const SourceTree& tree, std::string_view argument) {
-  if (argument.empty()) {
+/// Changes of modules that are named; of all repeated ones, only who wrote them knows which these are.
+Edits named_module_edits(const SourceTree& tree, std::span<const ModuleChange> changes) {
+  if (std::ranges::any_of(changes, [](const ModuleChange& change) { return change.argument.empty(); })) {
     return base::error("This change is for you to write.");
   }
+  if (std::ranges::find(changes, "selective-checkpoint", &ModuleChange::name) != changes.end() &&
+      !imports_torch(tree.content())) {
+    return base::error("The file does not import torch by that name.");
+  }
   const auto returned = returned_model(tree);
-  return returned ? checkpoint_edits(tree.content(), returned->provider, returned->statement, returned->model, argument)
+  return returned ? module_edits(tree.content(), returned->provider, returned->statement, returned->model, changes)
                   : Edits(returned.error());
 }
 
@@ -297,11 +302,9 @@ class WidthEdits {
   const SourceTree::Content& content_;
 };
 
-Edits edits_of(const SourceTree& tree, std::string_view change, std::string_view device) {
-  const bool is_script = !find_entry_point(tree).has_value();
-  const std::size_t colon = std::min(change.find(':'), change.size());
-  const std::string_view name = change.substr(0, colon);
-  const std::string argument(change.substr(std::min(colon + 1, change.size())));
+/// Of a change that is not of modules.
+Edits edits_of(const SourceTree& tree, std::string_view name, const std::string& argument, bool is_script,
+               std::string_view device) {
   if (name == "fused-optimizer") {
     return optimizer_edits(tree, "fused", "foreach");
   }
@@ -319,9 +322,6 @@ Edits edits_of(const SourceTree& tree, std::string_view change, std::string_view
   }
   if (name == "loader-workers" && is_script) {
     return script_loader_workers_edits(tree, argument.substr(0, argument.find(',')));
-  }
-  if (name == "checkpoint" && !is_script) {
-    return named_checkpoint_edits(tree, argument);
   }
   if (name == "batch-size") {
     return batch_size_edits(tree, argument);
@@ -369,13 +369,29 @@ base::Result<std::vector<TextEdit>> change_edits(const SourceTree& tree, std::sp
   if (tree.content().has_error()) {
     return base::error("The file has a syntax error.");
   }
+  const bool is_script = !find_entry_point(tree).has_value();
   std::vector<TextEdit> all;
-  for (const std::string& change : changes) {
-    const Edits edits = edits_of(tree, change, device);
-    if (!edits) {
-      return edits.error();
+  std::vector<ModuleChange> of_modules;  // which are written together: they are at one place
+  const auto add = [&](const Edits& edits) {
+    if (edits) {
+      all.insert(all.end(), edits->begin(), edits->end());
     }
-    all.insert(all.end(), edits->begin(), edits->end());
+    return edits ? base::Result<void>() : base::Result<void>(edits.error());
+  };
+  for (const std::string_view change : changes) {
+    const std::size_t colon = std::min(change.find(':'), change.size());
+    const std::string_view name = change.substr(0, colon);
+    const std::string_view argument = change.substr(std::min(colon + 1, change.size()));
+    if (!is_script && is_of_modules(name)) {
+      of_modules.push_back({name, argument});
+    } else if (const auto added = add(edits_of(tree, name, std::string(argument), is_script, device)); !added) {
+      return added.error();
+    }
+  }
+  if (!of_modules.empty()) {
+    if (const auto added = add(named_module_edits(tree, of_modules)); !added) {
+      return added.error();
+    }
   }
   std::ranges::stable_sort(all, {}, [](const TextEdit& edit) { return edit.span.begin; });
   const auto overlap = std::ranges::adjacent_find(

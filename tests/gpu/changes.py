@@ -25,7 +25,7 @@ from steps import BINARY  # noqa: E402
 OUT = Path(os.environ["OUT"])
 EXAMPLES = {  # the batch size that is profiled, and the changes
     "resnet50": (32, ["bf16-autocast", "channels-last", "accumulate:2"]),
-    "gpt": (8, ["bf16-autocast", "checkpoint"]),
+    "gpt": (8, ["bf16-autocast", "checkpoint", "offload"]),
 }
 PEAK_TOLERANCE = 0.01
 LIMIT_S = 110

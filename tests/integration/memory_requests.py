@@ -1,6 +1,7 @@
 """What a step asks of the host's allocator in three iterations: as it is listed, and as it really runs.
 
-`python memory_requests.py ENTRY AGENT CHANGE...` prints both as JSON.
+`python memory_requests.py ENTRY AGENT CHANGE...` prints both as JSON. With the change `offload` it is listed as for a
+device; when it really runs, torch's allocator stands for the device's, and NumPy's has what is offloaded.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "profiler" / "runner"))
 
+import torch
 from ridgeline_runner.changes import trial
+from ridgeline_runner.changes.change import Way
 from ridgeline_runner.machine import interpreter
 from ridgeline_runner.step import operation_log
 from ridgeline_runner.step.entry import EntryPoint, load_entry_point
@@ -22,8 +25,35 @@ from ridgeline_runner.step.recorder import Recorder
 ITERATIONS = 3
 
 
-def requests(entry: EntryPoint, changes: list[str], recorder: Recorder, run: Callable[[Any], None]) -> list[int]:
-    parts, _, begin = trial.build_observed(entry, changes, recorder)
+def in_numpy(tensor: torch.Tensor) -> Any:
+    """A copy from a device makes a contiguous tensor there first."""
+    contiguous = None if tensor.is_contiguous() else torch.empty(tensor.shape)
+    data = tensor.numpy().copy(order="C")
+    del contiguous
+    return data
+
+
+def in_torch(data: Any) -> torch.Tensor:
+    return torch.empty(data.shape).copy_(torch.from_numpy(data))
+
+
+def offloaded(forward: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*args: Any) -> Any:
+        with torch.autograd.graph.saved_tensors_hooks(in_numpy, in_torch):
+            return forward(*args)
+
+    return run
+
+
+def requests(
+    entry: EntryPoint, changes: list[str], recorder: Recorder, way: Way, run: Callable[[Any], None]
+) -> list[int]:
+    is_by_numpy = way is Way.RUN and "offload" in changes
+    made = [change for change in changes if change != "offload"] if is_by_numpy else changes
+    parts, _, begin = trial.build_observed(entry, made, recorder, way)
+    if is_by_numpy:
+        for block in parts.models[0].blocks:
+            block.forward = offloaded(block.forward)
     with parts.surroundings():
         for _ in range(ITERATIONS):
             run(lambda: parts.function(*parts.inputs))
@@ -35,8 +65,9 @@ def main(path: str, agent: str, changes: list[str]) -> dict[str, list[int]]:
     recorder = Recorder(interpreter.load_agent(agent), folder)
     assert recorder.track_memory()
     entry = load_entry_point({"entry": path, "projectRoot": folder})
-    ways = {"listed": operation_log.run_uncomputed, "real": lambda step: step()}
-    return {name: requests(entry, changes, recorder, run) for name, run in ways.items()}
+    listed = Way.LISTED_FOR_CUDA if "offload" in changes else Way.LISTED
+    ways = {"listed": (listed, operation_log.run_uncomputed), "real": (Way.RUN, lambda step: step())}
+    return {name: requests(entry, changes, recorder, way, run) for name, (way, run) in ways.items()}
 
 
 if __name__ == "__main__":

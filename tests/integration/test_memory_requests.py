@@ -41,7 +41,7 @@ def asked(folder: Path, agent: Path, changes: list[str]) -> tuple[list[tuple[int
     return large(found["listed"]), large(found["real"])
 
 
-@pytest.mark.parametrize("changes", [[], ["checkpoint"], ["batch-size:160"]])
+@pytest.mark.parametrize("changes", [[], ["checkpoint"], ["offload"], ["batch-size:160"]])
 def test_a_listed_step_asks_for_what_the_step_asks_for(changes: list[str], tmp_path: Path, agent: Path) -> None:
     listed, real = asked(tmp_path, agent, changes)
     assert len(listed) > 50

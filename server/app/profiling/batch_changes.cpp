@@ -77,7 +77,7 @@ std::optional<analysis::RefinedBatch> refined_batch(const analysis::WhatIf& answ
   return refined;
 }
 
-std::vector<protocol::ChangeRequest> fitting_requests(int batch_size) {
+std::vector<protocol::ChangeRequest> fitting_requests(int batch_size, bool on_host) {
   static const std::vector<protocol::ChangeRequest> kChanges = {
       {},
       {"checkpoint"},
@@ -92,9 +92,14 @@ std::vector<protocol::ChangeRequest> fitting_requests(int batch_size) {
       {"checkpoint", "accumulate:2"},
       {"checkpoint", "accumulate:4"},
       {"selective-checkpoint", "accumulate:2"},
+      {"offload"},
+      {"bf16-autocast", "offload"},
   };
   std::vector<protocol::ChangeRequest> requests;
   for (const protocol::ChangeRequest& changes : kChanges) {
+    if (on_host && std::ranges::find(changes, "offload") != changes.end()) {
+      continue;
+    }
     requests.push_back(batch_size_change(batch_size));
     requests.back().insert(requests.back().end(), changes.begin(), changes.end());
   }

@@ -24,9 +24,10 @@ protocol::ChangeRequest without_batch_size(protocol::ChangeRequest request);
 std::optional<analysis::RefinedBatch> refined_batch(const analysis::WhatIf& answer, int batch_size);
 
 /// Requests for that batch size alone, and with each change, or two, that lets the same samples need less memory.
-std::vector<protocol::ChangeRequest> fitting_requests(int batch_size);
+/// `on_host`: the step runs on the host, where nothing can be offloaded.
+std::vector<protocol::ChangeRequest> fitting_requests(int batch_size, bool on_host);
 
-/// From an answer about fitting_requests(batch_size). `over_batch`: the same changes of the step at that batch size,
+/// From an answer about fitting_requests(). `over_batch`: the same changes of the step at that batch size,
 /// without it; where one is missing, its speed-up over the batch size alone has the errors of both predictions, as if
 /// they were independent, which is wider than they are. `fitted_peak_bytes`: of the batch size alone, by the models of
 /// the profile (on a device, what it reserves), which are better at that than operations that are not computed: then

@@ -228,9 +228,13 @@ constexpr std::string_view kDevice = "v:device:";
 /// Where the next tensor or device of a key begins, with its quotation mark; npos: there is none.
 std::size_t next_placed(std::string_view key) { return std::min(key.find(R"("t:)"), key.find(R"("v:device:)")); }
 
-/// A tensor ("t:dtype:sizes:strides[:device]") or a device on a kind of device.
+/// A tensor ("t:dtype:sizes:strides[:device]") or a device on a kind of device. What is in the host's pinned memory
+/// stays there.
 std::string placed(std::string_view text, std::string_view device_type) {
   const bool on_host = device_type == "cpu";
+  if (!on_host && text.ends_with(":pinned")) {
+    return std::string(text);
+  }
   if (text.starts_with(kDevice)) {
     return fmt::format("{}{}{}", kDevice, device_type, on_host ? "" : ":0");
   }

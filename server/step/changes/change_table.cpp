@@ -102,6 +102,8 @@ constexpr std::array kChanges = {
                "Call the module by `checkpoint(module, x, use_reentrant=False, context_fn=...)` with "
                "torch.utils.checkpoint.create_selective_checkpoint_contexts and a policy that saves matrix products",
                ""},
+    ChangeKind{"offload", "[MODULE,…]", "activations kept in the host's memory",
+               "Call the module under `torch.autograd.graph.save_on_cpu(pin_memory=True)`", ""},
     also_of_search({"accumulate", "K", "gradient accumulation",
                     "Use a K-th of the batch size, and step the optimizer every K-th iteration", "accumulate:2"}),
     ChangeKind{.name = "freeze",

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "step/changes/host_copy.h"
 #include "step/changes/operation_scale.h"
 #include "step/changes/step_operations.h"
 #include "step/changes/task_classes.h"
@@ -22,9 +23,6 @@ using protocol::StepPart;
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 /// Relative error of the time of an operation that was not measured.
 constexpr double kAssumedError = 0.5;
-
-/// Whether an operation's key (operation_key.py) has a tensor on a CUDA device.
-bool has_cuda_tensor(const std::string& key) { return key.find(":cuda") != std::string::npos; }
 
 class Retimer {
  public:
@@ -199,8 +197,13 @@ class Retimer {
     before += unchanged_.launches.of(key, name);
     result_.host_ns += before;
     behind_ = append(behind_, name, before, Kind::kOperation);
-    behind_on_device_ = append(behind_on_device_, name, taken, Kind::kKernel);
+    const HostCopy copy = key == nullptr ? HostCopy::kNone : host_copy(*key);
+    behind_on_device_ = append(behind_on_device_, name, taken, copy == HostCopy::kNone ? Kind::kKernel : Kind::kCopy);
     result_.graph.dependencies.push_back({behind_, behind_on_device_, 0});
+    if (copy == HostCopy::kAwaited) {
+      behind_ = append(behind_, name, 0, Kind::kWait);
+      result_.graph.dependencies.push_back({behind_on_device_, behind_, 0});
+    }
   }
 
   /// Whether a device computes an operation that the unchanged step does not have here. `key` may be null.

@@ -7,7 +7,8 @@
 // free where it runs, and they were observed in each step (operation_log.py, page_fault_times). The host's time before
 // operations that are new, have another one before them, or had much less or more of it, is that of the changed step
 // (host_time.h). What a device computes is launched by a host, which takes what it takes for the same operation, or for
-// those of its name, in the unchanged step; the device computes it after what came before it.
+// those of its name, in the unchanged step; the device computes it after what came before it. A copy to the host is
+// awaited there, unless it was told not to block.
 #pragma once
 
 #include "protocol/experiment.h"

@@ -13,6 +13,7 @@ namespace ridgeline::source {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 /// An entry file whose iteration provider is `provider`.
 std::string entry(std::string_view provider) {
@@ -261,6 +262,28 @@ TEST(ChangeEdits, CheckpointTheModulesThatAreNamed) {
   }
   EXPECT_THAT(changed("import torch\ndef model_provider():\n    block = Net()\n    return block\n", {"checkpoint:h.2"}),
               HasSubstr("refused: The model provider uses the name `block`"));
+}
+
+TEST(ChangeEdits, WriteEachChangeOfModulesOfAPlan) {
+  const std::string all = changed(entry(""), {"checkpoint:h.0", "selective-checkpoint:h.1..2", "offload:h.3,head"});
+  EXPECT_THAT(all, StartsWith("import torch\nfrom functools import partial\n"
+                              "from torch.autograd.graph import save_on_cpu\n"
+                              "from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts\n"
+                              "\n\ndef model_provider():\n    model = Net()\n    for path in [\"h.0\"]:\n"));
+  EXPECT_THAT(all, HasSubstr("    contexts = partial(create_selective_checkpoint_contexts, kept)\n"
+                             "    for path in [*(f\"h.{i}\" for i in range(1, 3))]:\n"
+                             "        block = model.get_submodule(path)\n"
+                             "        block.forward = partial(\n"
+                             "            checkpoint, block.forward, use_reentrant=False, context_fn=contexts\n"
+                             "        )\n"));
+  EXPECT_THAT(all, HasSubstr("\n\n    def offloaded(forward):\n        def run(*inputs, **options):\n"
+                             "            with save_on_cpu(pin_memory=True):\n"
+                             "                return forward(*inputs, **options)\n\n        return run\n\n"
+                             "    for path in [\"h.3\", \"head\"]:\n        block = model.get_submodule(path)\n"
+                             "        block.forward = offloaded(block.forward)\n    return model\n"));
+  EXPECT_THAT(changed(entry(""), {"offload"}), HasSubstr("refused: This change is for you to write"));
+  EXPECT_THAT(changed("from torch import nn\ndef model_provider():\n    return Net()\n", {"selective-checkpoint:h.2"}),
+              HasSubstr("refused: The file does not import torch"));
 }
 
 TEST(ChangeEdits, AreMadeTogether) {

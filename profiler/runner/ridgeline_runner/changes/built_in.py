@@ -11,34 +11,35 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from ridgeline_runner.changes import layer_widths
-from ridgeline_runner.changes.change import Change, Function, NotApplicable, Parts, whole_number
+from ridgeline_runner.changes.activations import Checkpoint, Offload, SelectiveCheckpoint
+from ridgeline_runner.changes.change import Change, Function, NotApplicable, Parts, Way, whole_number
 from ridgeline_runner.changes.layer_widths import Width
 from ridgeline_runner.step.entry import EntryPoint
 
 
-def build(entry: EntryPoint, requests: list[str], batch_size: int) -> Parts:
+def build(entry: EntryPoint, requests: list[str], batch_size: int, way: Way = Way.RUN) -> Parts:
     """A new step with the changes made in order. Raises NotApplicable, and whatever the providers raise."""
     widths: layer_widths.Widths = {}
     if any(named(request).reshapes for request in requests):
         uncompiled = [request for request in requests if request != "compile"]
-        widths = layer_widths.that_follow(lambda observe: _built(entry, uncompiled, batch_size, observe))
+        listed = Way.LISTED if way is Way.RUN else way
+        widths = layer_widths.that_follow(lambda observe: _built(entry, uncompiled, batch_size, listed, observe))
         gc.collect()  # the models of that step, whose hooks refer to them, are no part of this one's memory
-    return _built(entry, requests, batch_size, lambda models: layer_widths.apply(models, widths))
+    return _built(entry, requests, batch_size, way, lambda models: layer_widths.apply(models, widths))
 
 
 def _built(
-    entry: EntryPoint, requests: list[str], batch_size: int, on_changed_models: Callable[[list[Any]], None]
+    entry: EntryPoint, requests: list[str], batch_size: int, way: Way, on_changed_models: Callable[[list[Any]], None]
 ) -> Parts:
     changes = [named(request) for request in requests]
     optimizers: list[Any] = []
     with _constructed_optimizers(optimizers):
         positional, keywords = entry.models()
-    parts = Parts(positional, keywords, batch_size, optimizers=optimizers)
+    parts = Parts(positional, keywords, batch_size, way, optimizers=optimizers)
     for change in changes:
         change.on_models(parts)
     on_changed_models(parts.models)
@@ -216,99 +217,6 @@ class Compile(Change):
             model.forward = torch.compile(model.forward)
 
 
-class Checkpoint(Change):
-    """Activation checkpointing of the modules that are named, or of all modules of the class that repeats and holds
-    most parameters."""
-
-    def on_models(self, parts: Parts) -> None:
-        modules = [parts.module(n) for n in names_in(self.argument)] if self.argument else _repeated(parts.models)
-        if not modules:
-            raise NotApplicable("no kind of module is repeated; name one, as checkpoint:MODULE")
-        parts.checkpointed += modules
-        options = self.options()
-        for module in modules:
-            module.forward = _checkpointed(module.forward, options)
-
-    def options(self) -> dict[str, Any]:
-        """Keyword arguments for torch.utils.checkpoint.checkpoint."""
-        return {}
-
-
-class SelectiveCheckpoint(Checkpoint):
-    """The same, but the results of matrix products, convolutions and attention are kept: only what is cheap runs
-    again."""
-
-    kept = frozenset({"mm", "addmm", "bmm", "baddbmm", "convolution", "mkldnn_rnn_layer"})
-
-    def options(self) -> dict[str, Any]:
-        try:
-            from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
-        except ImportError:
-            raise NotApplicable("this version of torch has no selective checkpointing: it needs 2.4 or newer") from None
-
-        def policy(_: Any, operation: Any, *args: Any, **kwargs: Any) -> Any:
-            name = operation._schema.name.removeprefix("aten::")
-            is_kept = name in self.kept or name.startswith("_scaled_dot_product")
-            return CheckpointPolicy.MUST_SAVE if is_kept else CheckpointPolicy.PREFER_RECOMPUTE
-
-        return {"context_fn": functools.partial(create_selective_checkpoint_contexts, policy)}
-
-
-def _checkpointed(forward: Function, options: dict[str, Any]) -> Function:
-    import torch
-    from torch.utils.checkpoint import checkpoint
-
-    @functools.wraps(forward)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        if torch.is_grad_enabled():
-            return checkpoint(forward, *args, use_reentrant=False, **options, **kwargs)
-        return forward(*args, **kwargs)
-
-    return run
-
-
-_MOST_IN_RANGE = 4096
-_RANGE = re.compile(r"(.*?)(\d{1,6})\.\.(\d{1,6})")
-
-
-def names_in(argument: str) -> list[str]:
-    """The modules of `h.0,h.4..6`: h.0, h.4, h.5 and h.6. Raises NotApplicable."""
-    names = []
-    for name in argument.split(","):
-        numbered = _RANGE.fullmatch(name)
-        if numbered is None:
-            names.append(name)
-            continue
-        prefix, first, last = numbered[1], int(numbered[2]), int(numbered[3])
-        if not first <= last < first + _MOST_IN_RANGE:
-            raise NotApplicable(f"{name} is no range of modules: write it as layers.0..11")
-        names += [f"{prefix}{number}" for number in range(first, last + 1)]
-    return names
-
-
-def _repeated(models: list[Any]) -> list[Any]:
-    """The instances of the class with submodules that occurs at least twice, none inside another, and holds most
-    parameters. Containers of torch, which stand for no layer, are none."""
-    import torch
-
-    container = torch.nn.Sequential.__module__
-    best: list[Any] = []
-    held = 0
-    kinds: dict[type, list[Any]] = {}
-    for model in models:
-        for path, module in model.named_modules():
-            has_children = next(module.children(), None) is not None
-            if path and has_children and type(module).__module__ != container:
-                kinds.setdefault(type(module), []).append(module)
-    for modules in kinds.values():
-        inside = {id(m) for module in modules for m in module.modules() if m is not module}
-        outer = [module for module in modules if id(module) not in inside]
-        size = sum(p.numel() for module in outer for p in module.parameters())
-        if len(outer) > 1 and size > held:
-            best, held = outer, size
-    return best
-
-
 class Accumulate(Change):
     """The same samples in K parts of a K-th of the batch: the optimizer steps once, after the last part."""
 
@@ -416,6 +324,7 @@ CHANGES: dict[str, type[Change]] = {
     "compile": Compile,
     "checkpoint": Checkpoint,
     "selective-checkpoint": SelectiveCheckpoint,
+    "offload": Offload,
     "accumulate": Accumulate,
     "freeze": Freeze,
     "without": Without,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,14 @@ def title(request: list[str]) -> str:
     return " + ".join(request) if request else "the unchanged step"
 
 
+class Way(enum.Enum):
+    """What is done with a step once it is built."""
+
+    RUN = enum.auto()
+    LISTED = enum.auto()  # its operations, by operation_log: nothing large is computed
+    LISTED_FOR_CUDA = enum.auto()  # on the host, where its tensors stand for those of a CUDA device
+
+
 @dataclass
 class Parts:
     """A step while it is built. A change overwrites what it changes."""
@@ -25,13 +34,14 @@ class Parts:
     positional: tuple[Any, ...]
     keywords: dict[str, Any]
     batch_size: int
+    way: Way = Way.RUN
     calls: int = 1  # of the function that the providers return, in one step
     optimizers: list[Any] = field(default_factory=list)
     inputs: tuple[Any, ...] = ()
     function: Function = lambda *_: None
     around: list[Callable[[], contextlib.AbstractContextManager[Any]]] = field(default_factory=list)  # of the process
     taken_out: list[Any] = field(default_factory=list)  # modules that the step does without
-    checkpointed: list[Any] = field(default_factory=list)  # modules whose forward runs again in backward
+    changed_modules: list[Any] = field(default_factory=list)  # by changes of single modules, such as checkpoint
 
     @property
     def samples(self) -> int:

@@ -11,7 +11,7 @@ from time import perf_counter  # before user code can replace it
 from typing import Any, cast
 
 from ridgeline_runner.changes import built_in, replica, trial
-from ridgeline_runner.changes.change import NotApplicable, title
+from ridgeline_runner.changes.change import NotApplicable, Way, title
 from ridgeline_runner.changes.trial import SEED
 from ridgeline_runner.common.channel import Channel, ChannelClosed
 from ridgeline_runner.common.failure import reason_of, release
@@ -57,7 +57,8 @@ def _captured(
     entry: EntryPoint, request: list[str], recorder: Recorder, page_faults: _PageFaults, *, for_cuda: bool
 ) -> dict[str, Any]:
     began = perf_counter()
-    parts, device, begin = trial.build_observed(entry, request, recorder)
+    way = Way.LISTED_FOR_CUDA if for_cuda else Way.LISTED
+    parts, device, begin = trial.build_observed(entry, request, recorder, way)
     if _NOT_LISTED & {name.partition(":")[0] for name in request}:
         return {"operations": None}
     names = {id(module): name for model in parts.models for name, module in model.named_modules()}
@@ -81,7 +82,7 @@ def _captured(
         "requests": requests if len(requests) <= _MOST_REQUESTS else [],
         **log.memory(alive),
         "aliveBefore": [max(0, at) for at, _ in alive[1:]],
-        "checkpointed": [names[id(module)] for module in parts.checkpointed],
+        "changedModules": [names[id(module)] for module in parts.changed_modules],
         "hostNs": host,
         "pageFaultNs": page_faults.of(request, len(log.sequence), alive, seconds) if device.is_host else [],
         "batchSize": parts.samples,
@@ -125,7 +126,7 @@ def _page_faults(entry: EntryPoint, request: dict[str, Any]) -> dict[str, Any]:
     import torch
 
     trial.set_seed(SEED)
-    parts = built_in.build(entry, request["change"], entry.batch_size)
+    parts = built_in.build(entry, request["change"], entry.batch_size, Way.LISTED)
 
     def step() -> None:
         parts.function(*parts.inputs)

@@ -13,7 +13,7 @@ from time import perf_counter, perf_counter_ns
 from typing import Any
 
 from ridgeline_runner.changes import built_in
-from ridgeline_runner.changes.change import NotApplicable, Parts, title
+from ridgeline_runner.changes.change import NotApplicable, Parts, Way, title
 from ridgeline_runner.common import timing
 from ridgeline_runner.common.channel import ChannelClosed
 from ridgeline_runner.common.dynamo import Compilations
@@ -146,13 +146,15 @@ def largest_drift(runs: list[list[float]]) -> float | None:
     return max(known) if known and len(known) == len(drifts) else None
 
 
-def build_observed(entry: EntryPoint, request: list[str], recorder: Recorder) -> tuple[Parts, Device, int]:
+def build_observed(
+    entry: EntryPoint, request: list[str], recorder: Recorder, way: Way = Way.RUN
+) -> tuple[Parts, Device, int]:
     """A changed step, the device that it is on, whose memory is observed from now on, and the moment before it was
     built, for alive_bytes()."""
     recorder.forget_freed()
     begin = recorder.moment()
     set_seed(SEED)
-    parts = built_in.build(entry, request, entry.batch_size)
+    parts = built_in.build(entry, request, entry.batch_size, way)
     device = device_of(parts)
     recorder.observe_memory_of(device)
     return parts, device, begin

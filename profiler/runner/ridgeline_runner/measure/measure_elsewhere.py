@@ -92,7 +92,8 @@ def on_device(key: str, kind: str) -> str:
             return {name: moved(item) for name, item in value.items()}
         if isinstance(value, str) and value.startswith("t:"):
             tensor = ":".join(value.split(":")[:4])
-            return tensor if kind == "cpu" else f"{tensor}:{kind}"
+            is_moved = kind != "cpu" and not value.endswith(":pinned")
+            return f"{tensor}:{kind}" if is_moved else tensor if kind == "cpu" else value
         if isinstance(value, str) and value.startswith("v:device:"):
             return f"v:device:{kind}" if kind == "cpu" else f"v:device:{kind}:0"
         return value

@@ -1,7 +1,8 @@
 """How an operation is called, as text: what its time depends on. And such a call, made again with other data.
 
 A key is compact JSON: `[operator, positional arguments, keyword arguments]`. A tensor is "t:dtype:sizes:strides", with
-":device" where it is not on the CPU; a dtype is "d:float32", other values of torch are "v:torch.channels_last"; texts
+":device" where it is not on the CPU, and ":pinned" where it is in the host's pinned memory, or on "meta", which stands
+for that (changes/offload.py); a dtype is "d:float32", other values of torch are "v:torch.channels_last"; texts
 are "s:...". Numbers that only scale data are rounded, so that the same operation of two steps has one key.
 """
 
@@ -48,7 +49,7 @@ def _describe(value: Any) -> Any:
     if isinstance(value, (torch.memory_format, torch.layout)):
         return f"v:{value}"
     if isinstance(value, torch.device):
-        return f"v:device:{value}"
+        return f"v:device:{'cpu' if value.type == 'meta' else value}"
     raise NotDescribed(f"an argument of type {type(value).__name__}")
 
 
@@ -60,8 +61,13 @@ def _describe_tensor(tensor: Any) -> str:
     dtype = str(tensor.dtype).removeprefix("torch.")
     sizes = ",".join(map(str, tensor.shape))
     strides = ",".join(map(str, tensor.stride()))
-    device = "" if tensor.device.type == "cpu" else f":{tensor.device.type}"
-    return f"t:{dtype}:{sizes}:{strides}{device}"
+    return f"t:{dtype}:{sizes}:{strides}{_place_of(tensor)}"
+
+
+def _place_of(tensor: Any) -> str:
+    if tensor.device.type == "cpu":
+        return ":pinned" if tensor.is_pinned() else ""
+    return ":pinned" if tensor.device.type == "meta" else f":{tensor.device.type}"
 
 
 def _rounded(value: float) -> float:
@@ -118,9 +124,12 @@ class Call:
         dtype, sizes, strides, *device = described.split(":")
         shape, steps = _numbers(sizes), _numbers(strides)
         count = 1 + sum((size - 1) * step for size, step in zip(shape, steps, strict=True)) if 0 not in shape else 0
+        if device == ["pinned"]:
+            return _filled(count, getattr(torch, dtype), self._bound, "cpu").pin_memory().as_strided(shape, steps)
         if device:
             self.device = device[0]
-        return _filled(count, getattr(torch, dtype), self._bound, self.device).as_strided(shape, steps)
+        place = device[0] if device else "cpu"
+        return _filled(count, getattr(torch, dtype), self._bound, place).as_strided(shape, steps)
 
 
 _RECURRENT = "aten::mkldnn_rnn_layer.default"

@@ -24,7 +24,7 @@ _HOST_RUNS = 5  # of a step, for the time between its operations
 _HOST_NS = 250_000_000  # after which no further run begins
 _FAULT_RUNS = 2  # of a step, for the page faults of its operations
 _FAULT_NS = 1_000_000_000  # after which no further run begins
-_SMALL = 4096  # elements: such operations are run: counters, masks, losses, checks
+SMALL = 4096  # elements: such operations are run: counters, masks, losses, checks
 
 
 class TooManyOperations(Exception):
@@ -266,7 +266,9 @@ def _uncomputed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tup
         return _from_meta(func(*_to_meta(args), **_to_meta(kwargs)), tensors[0].device), False
     elements = sum(tensor.numel() for tensor in tensors)
     is_view = func.is_view or torch.Tag.inplace_view in func.tags  # such as transpose_
-    if not tensors or elements <= _SMALL or is_view or any(tensor.is_sparse for tensor in tensors):
+    has_data = not any(tensor.is_meta for tensor in tensors)
+    is_small = elements <= SMALL and has_data
+    if not tensors or is_small or is_view or any(tensor.is_sparse for tensor in tensors):
         return func(*args, **kwargs), True
     if func._schema.name == "aten::mkldnn_rnn_layer":
         return _recurrent(func, args, kwargs), True
@@ -277,7 +279,8 @@ def _uncomputed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tup
         on_meta = func(*_to_meta(args), **_to_meta(kwargs))
     except Exception:  # noqa: BLE001 - no kernel for shapes alone, or the shape depends on data
         return func(*args, **kwargs), True
-    return _from_meta(on_meta, tensors[0].device, _format_of_results(func, tensors)), False
+    device = kwargs.get("device") or tensors[0].device  # of aten::_to_copy: where it goes
+    return _from_meta(on_meta, device, _format_of_results(func, tensors)), False
 
 
 def _written(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
@@ -360,7 +363,7 @@ def _from_meta(value: Any, device: Any, memory_format: Any = None) -> Any:
             made = torch.empty(value.shape, dtype=value.dtype, device=device, memory_format=memory_format)
         else:
             made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=device)
-        return made.zero_() if made.numel() <= _SMALL else made
+        return made.zero_() if made.numel() <= SMALL else made
     if isinstance(value, (list, tuple)):
         return type(value)(_from_meta(item, device, memory_format) for item in value)
     return value

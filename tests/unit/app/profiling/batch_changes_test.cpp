@@ -12,8 +12,10 @@ namespace ridgeline::app {
 namespace {
 
 using analysis::ChangeAnswer;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 
 ChangeAnswer row(protocol::ChangeRequest change, double speed_up, double step_ms, std::uint64_t peak_bytes) {
   ChangeAnswer answer;
@@ -49,10 +51,13 @@ TEST(RefinedBatch, IsThePredictionWithItsInterval) {
 }
 
 TEST(MakeFit, AsksAboutTheBatchSizeAloneFirst) {
-  const auto requests = fitting_requests(64);
+  const auto requests = fitting_requests(64, true);
   EXPECT_THAT(requests.front(), ElementsAre("batch-size:64"));
   EXPECT_THAT(requests.back(), ElementsAre("batch-size:64", "selective-checkpoint", "accumulate:2"));
-  EXPECT_LE(requests.size(), protocol::kMaxChanges);
+  const auto on_device = fitting_requests(64, false);
+  EXPECT_THAT(on_device, IsSupersetOf(requests));
+  EXPECT_THAT(on_device, Contains(ElementsAre("batch-size:64", "offload")));
+  EXPECT_LE(on_device.size(), protocol::kMaxChanges);
 }
 
 TEST(MakeFit, RanksWhatFitsBySpeedAndCountsFromTheFittedPeak) {

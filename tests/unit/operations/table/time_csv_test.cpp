@@ -111,6 +111,9 @@ TEST(TimeCsv, KeysNameTheDeviceOfTensors) {
   EXPECT_EQ(key_on(cpu, "cuda"), cuda);
   EXPECT_EQ(key_on(cuda, "cpu"), cpu);
   EXPECT_EQ(key_on(cuda, "cuda"), cuda);
+  const std::string from_host = R"(["aten::copy_.default",["t:float32:4:1:cuda","t:float32:4:1:pinned",true],{}])";
+  EXPECT_EQ(key_on(from_host, "cuda"), from_host) << "a host's memory stays that";
+  EXPECT_EQ(key_on(from_host, "cpu"), R"(["aten::copy_.default",["t:float32:4:1","t:float32:4:1",true],{}])");
 }
 
 }  // namespace

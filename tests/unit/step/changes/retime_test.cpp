@@ -200,6 +200,25 @@ TEST(Retime, WhereTheHostIsTheSlowerOneANewOperationTakesItsLaunch) {
   EXPECT_DOUBLE_EQ(changed.host_ns, 100);
 }
 
+TEST(Retime, TheHostWaitsForACopyThatMayBlock) {
+  const std::string awaited = R"(["aten::copy_.default",["t:a:pinned","t:a:cuda"],{}])";
+  const std::string unblocked = R"(["aten::copy_.default",["t:a:pinned","t:a:cuda",true],{}])";
+  // Behind the copy a view, and a sum that the host launches: where it waited, after the copy.
+  for (const auto& [key, ns] :
+       {std::pair(awaited, 100 + 1000 + 400 + 5 + 100 + 50), {unblocked, 100 + 1000 + 400 + 50}}) {
+    CapturedStep changed;
+    changed.modules = {""};
+    Step::capture(changed, "aten::mm", "[t:a:cuda]");
+    changed.keys.push_back(key);
+    changed.names.emplace_back("aten::copy_");
+    changed.operations.push_back({1, 1, 0, StepPart::kForward});
+    Step::capture(changed, "aten::view", "[t:a:cuda]");
+    Step::capture(changed, "aten::add", "[t:a:cuda]");
+    const auto times = standalone_times({{"aten::mm[t:a:cuda]", 1000}, {"aten::add[t:a:cuda]", 50}, {key, 400}});
+    EXPECT_EQ(total(retimed(launched_step(100, 1000), changed, times).graph), ns) << key;
+  }
+}
+
 TEST(Retime, PageFaultsAreThoseOfTheChangedStep) {
   Step step;
   step.operation("aten::mm", "32", 1500).operation("aten::add", "a", 300);

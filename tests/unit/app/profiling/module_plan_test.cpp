@@ -1,4 +1,4 @@
-#include "app/profiling/checkpoint_plan.h"
+#include "app/profiling/module_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-std::vector<CheckpointedModule> equal_modules(int count) {
-  std::vector<CheckpointedModule> modules;
+std::vector<PlannedModule> equal_modules(int count) {
+  std::vector<PlannedModule> modules;
   for (int i = 0; i < count; ++i) {
     modules.push_back({"h." + std::to_string(i), {{"checkpoint", 100, 3}, {"selective-checkpoint", 40, 1}}});
   }
@@ -23,12 +23,12 @@ std::vector<CheckpointedModule> equal_modules(int count) {
 }
 
 /// The least cost of all choices that save enough; below 0: none does.
-double least_cost(const std::vector<CheckpointedModule>& modules, double bytes, std::size_t from = 0) {
+double least_cost(const std::vector<PlannedModule>& modules, double bytes, std::size_t from = 0) {
   if (from == modules.size()) {
     return bytes <= 0 ? 0 : -1;
   }
   double least = least_cost(modules, bytes, from + 1);
-  for (const CheckpointOption& option : modules[from].options) {
+  for (const ModuleOption& option : modules[from].options) {
     const double rest = least_cost(modules, bytes - option.saved_bytes, from + 1);
     if (rest >= 0 && (least < 0 || rest + option.ms < least)) {
       least = rest + option.ms;
@@ -37,7 +37,7 @@ double least_cost(const std::vector<CheckpointedModule>& modules, double bytes, 
   return least;
 }
 
-TEST(CheckpointPlan, TakesTheEarlierModulesOfEqualOnes) {
+TEST(ModulePlan, TakesTheEarlierModulesOfEqualOnes) {
   const auto modules = equal_modules(4);
   const auto plan = cheapest_plan(modules, 250);
   ASSERT_TRUE(plan);
@@ -48,11 +48,11 @@ TEST(CheckpointPlan, TakesTheEarlierModulesOfEqualOnes) {
   EXPECT_THAT(request_of(modules, *cheapest_plan(modules, 0)), IsEmpty());
 }
 
-TEST(CheckpointPlan, IsMadeCheaperByOneModule) {
+TEST(ModulePlan, IsMadeCheaperByOneModule) {
   const auto modules = equal_modules(4);
-  const CheckpointPlan plan{{0, std::nullopt, 1, std::nullopt}, 140, 4};
+  const ModulePlan plan{{0, std::nullopt, 1, std::nullopt}, 140, 4};
   std::vector<std::vector<std::string>> cheaper;
-  for (const CheckpointPlan& one : cheaper_by_one(modules, plan, 12)) {
+  for (const ModulePlan& one : cheaper_by_one(modules, plan, 12)) {
     cheaper.push_back(request_of(modules, one));
   }
   EXPECT_THAT(cheaper, ElementsAre(ElementsAre("selective-checkpoint:h.2"), ElementsAre("selective-checkpoint:h.0,h.2"),
@@ -64,10 +64,10 @@ TEST(CheckpointPlan, IsMadeCheaperByOneModule) {
   EXPECT_THAT(cheaper_by_one(modules, {{std::nullopt, std::nullopt, std::nullopt, std::nullopt}, 0, 0}, 12), IsEmpty());
 }
 
-TEST(CheckpointPlan, CostsAsLittleAsTheBestOfAllChoices) {
+TEST(ModulePlan, CostsAsLittleAsTheBestOfAllChoices) {
   std::mt19937 random(20261130);
   for (int round = 0; round < 40; ++round) {
-    std::vector<CheckpointedModule> modules;
+    std::vector<PlannedModule> modules;
     double most = 0;
     const int count = std::uniform_int_distribution(1, 8)(random);
     for (int i = 0; i < count; ++i) {
@@ -91,10 +91,10 @@ TEST(CheckpointPlan, CostsAsLittleAsTheBestOfAllChoices) {
   }
 }
 
-TEST(CheckpointPlan, OfManyDifferentModulesSavesEnoughAtNearlyTheLeastCost) {
+TEST(ModulePlan, OfManyDifferentModulesSavesEnoughAtNearlyTheLeastCost) {
   std::mt19937 random(7);
   std::uniform_real_distribution<double> draw(1, 1000);
-  std::vector<CheckpointedModule> modules;
+  std::vector<PlannedModule> modules;
   double saved = 0;
   double ms = 0;
   for (int i = 0; i < 200; ++i) {
@@ -138,21 +138,25 @@ protocol::Captured captured(std::vector<std::uint64_t> alive) {
   return made;
 }
 
-TEST(CheckpointPlan, KnowsWhatModulesSaveByWhatTheyLeaveBehind) {
+TEST(ModulePlan, KnowsWhatModulesSaveByWhatTheyLeaveBehind) {
   const protocol::Captured unchanged = captured({10, 100, 150, 300, 400, 450, 900, 600});
   protocol::Captured all = captured({10, 100, 150, 300, 120, 450, 900, 150});
-  all.checkpointed = {"h.1", "h.10"};
-  const std::vector<CheckpointedStep> steps = {{"checkpoint", &all, 8}};
-  const auto modules =
-      checkpointed_modules(unchanged, steps, [](const std::string& key) { return key == "b" ? 3 : 1; });
+  all.changed_modules = {"h.1", "h.10"};
+  const std::vector<ChangedStep> steps = {{"checkpoint", &all, 8}};
+  const auto modules = planned_modules(unchanged, steps, [](const std::string& key) { return key == "b" ? 3 : 1; });
   ASSERT_EQ(modules.size(), 2U);
   EXPECT_EQ(modules[0].name, "h.10") << "it runs first";
   EXPECT_DOUBLE_EQ(modules[0].options[0].saved_bytes, 300 - 20);
   EXPECT_DOUBLE_EQ(modules[0].options[0].ms, 8 * 0.75);
   EXPECT_DOUBLE_EQ(modules[1].options[0].saved_bytes, 200 - 30);
   EXPECT_DOUBLE_EQ(modules[1].options[0].ms, 8 * 0.25);
+  // What copying takes goes with what is saved: 280 and 170 bytes.
+  const std::vector<ChangedStep> copying = {{"offload", &all, 9, true}};
+  const auto offloaded = planned_modules(unchanged, copying, [](const std::string&) { return 1; });
+  EXPECT_DOUBLE_EQ(offloaded[0].options[0].ms, 9 * 280.0 / 450);
+  EXPECT_DOUBLE_EQ(offloaded[1].options[0].ms, 9 * 170.0 / 450);
   all.step->alive_bytes.clear();
-  EXPECT_THAT(checkpointed_modules(unchanged, steps, [](const std::string&) { return 1; }), IsEmpty());
+  EXPECT_THAT(planned_modules(unchanged, steps, [](const std::string&) { return 1; }), IsEmpty());
 }
 
 }  // namespace

@@ -1,10 +1,11 @@
-#include "app/profiling/checkpoint_plan.h"
+#include "app/profiling/module_plan.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -56,6 +57,15 @@ ModuleFigures figures_of(const CapturedStep& step, std::string_view name,
     }
   }
   return figures;
+}
+
+/// Each as a part of their sum; equal parts where that is 0.
+std::vector<double> parts_of_whole(std::vector<double> values) {
+  const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+  for (double& value : values) {
+    value = sum > 0 ? value / sum : 1 / static_cast<double>(values.size());
+  }
+  return values;
 }
 
 /// A choice for the modules so far.
@@ -133,47 +143,49 @@ std::string list_of_names(const std::vector<std::string_view>& names) {
 
 }  // namespace
 
-std::vector<CheckpointedModule> checkpointed_modules(const Captured& unchanged, std::span<const CheckpointedStep> steps,
-                                                     const std::function<double(const std::string& key)>& time_of) {
+std::vector<PlannedModule> planned_modules(const Captured& unchanged, std::span<const ChangedStep> steps,
+                                           const std::function<double(const std::string& key)>& time_of) {
   const auto was_observed = [](const Captured& captured) {
     return captured.step.has_value() && !captured.step->alive_bytes.empty();
   };
   if (steps.empty() || !was_observed(unchanged)) {
     return {};
   }
-  const std::vector<std::string>& names = steps.front().captured->checkpointed;
-  const bool is_alike = std::ranges::all_of(steps, [&](const CheckpointedStep& step) {
-    return was_observed(*step.captured) && step.captured->checkpointed == names;
+  const std::vector<std::string>& names = steps.front().captured->changed_modules;
+  const bool is_alike = std::ranges::all_of(steps, [&](const ChangedStep& step) {
+    return was_observed(*step.captured) && step.captured->changed_modules == names;
   });
   if (!is_alike || names.size() > kMostModules) {
     return {};
   }
+  std::vector<std::pair<std::size_t, PlannedModule>> modules;
   std::vector<ModuleFigures> figures;
-  double time = 0;
+  std::vector<double> times;
   for (const std::string& name : names) {
     figures.push_back(figures_of(*unchanged.step, name, time_of));
-    time += figures.back().time;
+    times.push_back(figures.back().time);
+    modules.emplace_back(figures.back().first, PlannedModule{name, {}});
   }
-  std::vector<std::pair<std::size_t, CheckpointedModule>> modules;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const double part = time > 0 ? figures[i].time / time : 1 / static_cast<double>(names.size());
-    CheckpointedModule module{names[i], {}};
-    for (const CheckpointedStep& step : steps) {
+  for (const ChangedStep& step : steps) {
+    std::vector<double> saved;
+    for (std::size_t i = 0; i < names.size(); ++i) {
       const double kept = figures_of(*step.captured->step, names[i], time_of).kept_bytes;
-      module.options.push_back(
-          {step.change, std::max(0.0, figures[i].kept_bytes - kept), std::max(0.0, step.more_ms) * part});
+      saved.push_back(std::max(0.0, figures[i].kept_bytes - kept));
     }
-    modules.emplace_back(figures[i].first, std::move(module));
+    const std::vector<double> parts = parts_of_whole(step.is_of_copying ? saved : times);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      modules[i].second.options.push_back({step.change, saved[i], std::max(0.0, step.more_ms) * parts[i]});
+    }
   }
   std::ranges::stable_sort(modules, {}, [](const auto& each) { return each.first; });
-  std::vector<CheckpointedModule> in_order;
+  std::vector<PlannedModule> in_order;
   for (auto& [first, module] : modules) {
     in_order.push_back(std::move(module));
   }
   return in_order;
 }
 
-std::optional<CheckpointPlan> cheapest_plan(std::span<const CheckpointedModule> modules, double bytes) {
+std::optional<ModulePlan> cheapest_plan(std::span<const PlannedModule> modules, double bytes) {
   std::vector<std::vector<Choice>> layers = {{Choice{}}};
   // From the last module to the first, and with each option before without: of equal choices the first one stays.
   for (std::size_t i = modules.size(); i-- > 0;) {
@@ -194,7 +206,7 @@ std::optional<CheckpointPlan> cheapest_plan(std::span<const CheckpointedModule> 
   if (choice->saved < bytes) {
     return std::nullopt;
   }
-  CheckpointPlan plan;
+  ModulePlan plan;
   for (std::size_t i = 0; i < modules.size(); ++i) {
     plan.option.push_back(choice->option);
     if (choice->option.has_value()) {
@@ -206,13 +218,13 @@ std::optional<CheckpointPlan> cheapest_plan(std::span<const CheckpointedModule> 
   return plan;
 }
 
-std::vector<CheckpointPlan> cheaper_by_one(std::span<const CheckpointedModule> modules, const CheckpointPlan& plan,
-                                           std::size_t most) {
-  std::vector<CheckpointPlan> cheaper;
+std::vector<ModulePlan> cheaper_by_one(std::span<const PlannedModule> modules, const ModulePlan& plan,
+                                       std::size_t most) {
+  std::vector<ModulePlan> cheaper;
   const auto add = [&](std::size_t module, std::optional<std::size_t> option) {
-    const std::vector<CheckpointOption>& options = modules[module].options;
-    const CheckpointOption& now = options[*plan.option[module]];
-    CheckpointPlan one = plan;
+    const std::vector<ModuleOption>& options = modules[module].options;
+    const ModuleOption& now = options[*plan.option[module]];
+    ModulePlan one = plan;
     one.option[module] = option;
     one.saved_bytes += (option.has_value() ? options[*option].saved_bytes : 0) - now.saved_bytes;
     one.ms += (option.has_value() ? options[*option].ms : 0) - now.ms;
@@ -229,12 +241,12 @@ std::vector<CheckpointPlan> cheaper_by_one(std::span<const CheckpointedModule> m
       }
     }
   }
-  std::ranges::stable_sort(cheaper, {}, &CheckpointPlan::ms);
+  std::ranges::stable_sort(cheaper, {}, &ModulePlan::ms);
   cheaper.resize(std::min(cheaper.size(), most));
   return cheaper;
 }
 
-protocol::ChangeRequest request_of(std::span<const CheckpointedModule> modules, const CheckpointPlan& plan) {
+protocol::ChangeRequest request_of(std::span<const PlannedModule> modules, const ModulePlan& plan) {
   std::map<std::string, std::vector<std::string_view>> by_change;
   for (std::size_t i = 0; i < modules.size(); ++i) {
     if (plan.option[i].has_value()) {
