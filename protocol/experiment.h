@@ -88,9 +88,11 @@ struct Captured {
   std::vector<AliveBefore> alive;              ///< likewise
   int batch_size = 0;                          ///< samples of a step
   std::vector<std::string> changed_modules{};  ///< that changes of single modules were made to, such as checkpoint
-  /// What was asked of the host's allocator from the moment before the step was built until it had run some times, in
-  /// order: the bytes of a request, or ~i where the block of request i, counted from 0, was freed. With
-  /// Experiment::for_cuda, on the host; else empty, as where there are more than kMaxMemoryRequests.
+  /// What was asked of the allocator from the moment before the step was built until it had run some times, in
+  /// order: the bytes of a request, or ~i where the block of request i, counted from 0, was freed. What a script built
+  /// before is taken as asked for in this order: what is trained, one step, what optimizers keep, two more steps. With
+  /// Experiment::for_cuda, on the host, and of the device of a script's steps; else empty, as where there are more than
+  /// kMaxMemoryRequests.
   std::vector<std::int64_t> requests{};
 };
 

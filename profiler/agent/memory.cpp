@@ -205,23 +205,56 @@ std::vector<AliveBytes> alive_bytes(const std::vector<std::uint64_t>& moments) {
   return alive;
 }
 
-std::vector<std::int64_t> requests_since(std::uint64_t moment) {
-  std::vector<std::int64_t> requests;
-  std::unordered_map<const void*, std::int64_t> alive;
-  std::int64_t count = 0;
-  const auto free_block = [&](const void* address) {
-    if (const auto found = alive.find(address); found != alive.end()) {
-      requests.push_back(~found->second);
+std::vector<std::int64_t> requests_since(std::uint64_t moment, const std::vector<std::uint64_t>& operations,
+                                         std::optional<std::uint64_t> mark) {
+  struct Block {
+    std::int64_t bytes;
+    std::uint64_t time;
+    bool is_scratch = false;  // of one operation
+    std::int64_t number = 0;  // among those that are not
+  };
+  std::vector<Block> blocks;
+  std::vector<std::int64_t> order;    // a block's index is requested, or ~index freed
+  std::optional<std::size_t> marked;  // place in it
+  std::unordered_map<const void*, std::size_t> alive;
+  const auto operations_until = [&](std::uint64_t time) {
+    return std::upper_bound(operations.begin(), operations.end(), time) - operations.begin();
+  };
+  const auto free_block = [&](const MemoryRecord& event) {
+    if (const auto found = alive.find(event.address); found != alive.end()) {
+      Block& block = blocks[found->second];
+      block.is_scratch = !operations.empty() && operations_until(block.time) == operations_until(event.time);
+      order.push_back(~static_cast<std::int64_t>(found->second));
       alive.erase(found);
     }
   };
   for (const MemoryRecord& event : merged_events()) {
     if (event.device == state().memory_device && event.time >= moment) {
-      free_block(event.address);  // of an allocation: a release that was lost
-      if (event.bytes > 0) {
-        requests.push_back(static_cast<std::int64_t>(event.bytes));
-        alive.emplace(event.address, count++);
+      if (mark.has_value() && !marked.has_value() && event.time >= *mark) {
+        marked = order.size();
       }
+      free_block(event);  // of an allocation: a release that was lost
+      if (event.bytes > 0) {
+        order.push_back(static_cast<std::int64_t>(blocks.size()));
+        alive.emplace(event.address, blocks.size());
+        blocks.push_back({static_cast<std::int64_t>(event.bytes), event.time});
+      }
+    }
+  }
+  std::vector<std::int64_t> requests;
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i <= order.size(); ++i) {
+    if (mark.has_value() && i == marked.value_or(order.size())) {
+      requests.push_back(0);
+    }
+    if (i == order.size()) {
+      break;
+    }
+    const std::int64_t each = order[i];
+    Block& block = blocks[static_cast<std::size_t>(each < 0 ? ~each : each)];
+    if (!block.is_scratch) {
+      block.number = each < 0 ? block.number : count++;
+      requests.push_back(each < 0 ? ~block.number : block.bytes);
     }
   }
   return requests;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace ridgeline::agent {
@@ -28,9 +29,11 @@ struct AliveBytes {
 /// One for each of `moments` (ticks(), ascending), by the events kept since compact_memory().
 std::vector<AliveBytes> alive_bytes(const std::vector<std::uint64_t>& moments);
 /// What was asked of the recorded device's allocator since a moment (ticks()), in order: a request's bytes, or ~i where
-/// the block of request i, counted from 0, was freed. Blocks from before are left out. By the events kept since
-/// compact_memory().
-std::vector<std::int64_t> requests_since(std::uint64_t moment);
+/// the block of request i, counted from 0, was freed. Blocks from before are left out, as are those that are freed
+/// before the next of `operations` (ticks(), ascending): what an operation that computes needs for itself. A 0 stands
+/// where the moment `mark` was. By the events kept since compact_memory().
+std::vector<std::int64_t> requests_since(std::uint64_t moment, const std::vector<std::uint64_t>& operations,
+                                         std::optional<std::uint64_t> mark);
 /// Drops the allocator events of blocks that were released.
 void compact_memory();
 

@@ -69,7 +69,8 @@ PyObject* py_keep_first_events(PyObject*, PyObject*) {
 }
 PyObject* py_peak_bytes(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(peak_bytes()); }
 PyObject* py_ticks(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(ticks()); }
-PyObject* py_alive_bytes(PyObject*, PyObject* argument) {
+/// A sequence of moments of ticks(); with Python's exception set when it is none.
+std::vector<std::uint64_t> read_moments(PyObject* argument) {
   std::vector<std::uint64_t> moments;
   const Py_ssize_t count = PySequence_Size(argument);
   for (Py_ssize_t i = 0; i < count; ++i) {
@@ -77,6 +78,10 @@ PyObject* py_alive_bytes(PyObject*, PyObject* argument) {
     moments.push_back(moment != nullptr ? PyLong_AsUnsignedLongLong(moment) : 0);
     Py_XDECREF(moment);
   }
+  return moments;
+}
+PyObject* py_alive_bytes(PyObject*, PyObject* argument) {
+  const std::vector<std::uint64_t> moments = read_moments(argument);
   if (PyErr_Occurred() != nullptr) {
     return nullptr;
   }
@@ -93,12 +98,19 @@ PyObject* py_alive_bytes(PyObject*, PyObject* argument) {
   }
   return list;
 }
-PyObject* py_requests_since(PyObject*, PyObject* argument) {
-  const std::uint64_t moment = PyLong_AsUnsignedLongLong(argument);
+PyObject* py_requests_since(PyObject*, PyObject* arguments) {
+  unsigned long long moment = 0;
+  unsigned long long mark = 0;
+  PyObject* operations = nullptr;
+  if (PyArg_ParseTuple(arguments, "KOK", &moment, &operations, &mark) == 0) {
+    return nullptr;
+  }
+  const std::vector<std::uint64_t> moments = read_moments(operations);
   if (PyErr_Occurred() != nullptr) {
     return nullptr;
   }
-  const std::vector<std::int64_t> requests = requests_since(moment);
+  const std::vector<std::int64_t> requests =
+      requests_since(moment, moments, mark != 0 ? std::optional<std::uint64_t>(mark) : std::nullopt);
   PyObject* list = PyList_New(static_cast<Py_ssize_t>(requests.size()));
   for (std::size_t i = 0; list != nullptr && i < requests.size(); ++i) {
     PyObject* number = PyLong_FromLongLong(requests[i]);
@@ -428,9 +440,9 @@ PyMethodDef kMethods[] = {
     {"ticks", py_ticks, METH_NOARGS, "The clock of recordings."},
     {"alive_bytes", py_alive_bytes, METH_O,
      "[moment of ticks()], ascending -> [(bytes alive then on the recorded device, the most until the next moment)]."},
-    {"requests_since", py_requests_since, METH_O,
-     "A moment of ticks() -> what was asked of the recorded device since then: bytes, or ~i where request i was "
-     "freed."},
+    {"requests_since", py_requests_since, METH_VARARGS,
+     "A moment of ticks(), those of operations, and one to mark by a 0, or 0 -> what was asked of the recorded device "
+     "since then: bytes, or ~i where request i was freed; without what is freed before the next operation."},
     {"compact_memory", py_compact_memory, METH_NOARGS, "Forget the events of blocks that are gone."},
     {"end_with_parent", py_end_with_parent, METH_NOARGS, "The system ends this process when its parent ends."},
     {"adopt_orphans", py_adopt_orphans, METH_NOARGS,

@@ -27,10 +27,13 @@ struct Prediction {
   PredictedStep step;
   std::vector<ChangeRequest> requests;  ///< those that the runner makes a part of
   ShowFirst show;
-  bool lists_elsewhere = false;  ///< on the host, for the device
+  bool needs_reserved = false;  ///< of the step's device
   std::vector<Captured> captured{};
   double taken_s = 0;  ///< of timing
   bool is_whole = true;
+
+  /// On the host, for the device. Steps of a script are listed where they run.
+  bool lists_elsewhere() const { return needs_reserved && !step.base->is_script; }
 };
 using Shared = std::shared_ptr<Prediction>;
 
@@ -64,7 +67,7 @@ base::Task<Done> list(ExperimentRunner& runner, Shared prediction, std::vector<s
   for (const std::size_t i : group) {
     by_runner.push_back(step::parts_of(prediction->requests[i]).runner);
   }
-  const bool elsewhere = prediction->lists_elsewhere;
+  const bool elsewhere = prediction->lists_elsewhere();
   auto capturing = runner.run({.kind = protocol::Experiment::Kind::kCapture,
                                .changes = std::move(by_runner),
                                .for_cuda = elsewhere,
@@ -181,7 +184,7 @@ analysis::WhatIf whole_answer(const Prediction& prediction, const ChangeQuestion
   }
   answer.warnings.insert(answer.warnings.end(), step.times->warnings.begin(), step.times->warnings.end());
   for (analysis::ChangeAnswer& row : answer.changes) {
-    if (prediction.lists_elsewhere && row.predicted.has_value() && !row.predicted->reserved_bytes.has_value()) {
+    if (prediction.needs_reserved && row.predicted.has_value() && !row.predicted->reserved_bytes.has_value()) {
       row.predicted->peak_bytes.reset();  // it would be taken for what has to fit
     }
   }
@@ -210,8 +213,8 @@ ChangeQuestion usual_question() {
 
 base::Task<base::Result<PredictedChanges, RunFailure>> predict_changes(ExperimentRunner& runner, PredictedStep step,
                                                                        ChangeQuestion question, ShowFirst show) {
-  const bool elsewhere = question.reserves && !step.base->on_host;
-  auto prediction = std::make_shared<Prediction>(Prediction{std::move(step), {}, std::move(show), elsewhere});
+  const bool needs_reserved = question.reserves && !step.base->on_host;
+  auto prediction = std::make_shared<Prediction>(Prediction{std::move(step), {}, std::move(show), needs_reserved});
   ChangeQuestion on_graph{{}, question.where_possible};
   for (const ChangeRequest& request : question.requests) {
     (step::parts_of(request).runner.empty() ? on_graph.requests : prediction->requests).push_back(request);

@@ -23,6 +23,14 @@ from example_entries import entry_with  # noqa: E402
 BINARY = ROOT / "build" / "bin" / "ridgeline"
 OUT = Path(os.environ["OUT"])
 EXAMPLES = {"gpt": (8, 64), "resnet50": (16, 64)}  # the batch size that is profiled, and one to make fit
+CHANGES_OF_SCRIPT = ("checkpoint", "bf16-autocast", "fused-optimizer")
+SCRIPT = """import entry
+
+model = entry.model_provider()
+step = entry.iteration_provider(model)
+for _ in range(5000):
+    step(*entry.input_provider())
+"""
 TOLERANCE = 0.01
 STEPS = 4
 
@@ -83,18 +91,40 @@ def checks_of(example: str, folder: Path) -> dict[str, bool]:
     return checks
 
 
+def checks_of_script(example: str, folder: Path) -> dict[str, bool]:
+    """What changed steps of a script reserve: listed on the GPU, between its own steps."""
+    profiled, _ = EXAMPLES[example]
+    entry = entry_with(example, profiled, folder)
+    script = entry.with_name("train.py")
+    script.write_text(SCRIPT)
+    memory = f"{4 * measured(entry, profiled, [])['reserved'] >> 20}MiB"
+    changes = [word for change in CHANGES_OF_SCRIPT for word in ("--change", change)]
+    options = ("--search", "--memory", memory, "--seconds", "2", "--measure-seconds", "5", "--try-seconds", "1")
+    found = answer(f"script_{example}", "what-if", script, *changes, *options)
+    checks: dict[str, bool] = {}
+    for row in found["changes"]:
+        name = f"{example} as a script: {'+'.join(row['change'])}"
+        predicted = (row["predicted"] or {}).get("reservedBytes")
+        checks[f"{name} has a prediction"] = predicted is not None
+        if predicted is not None:
+            error = predicted / measured(entry, profiled, row["change"])["reserved"] - 1
+            checks[f"{name} reserves as predicted ({error:+.2%})"] = abs(error) <= TOLERANCE
+    return checks
+
+
 def main() -> int:
     if sys.argv[1:2] == ["--measure"]:
         measure(sys.argv[2], int(sys.argv[3]), *sys.argv[4:])
         return 0
     checks: dict[str, bool] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for example in EXAMPLES:
-            try:
-                checks |= checks_of(example, Path(folder))
-            except (RuntimeError, subprocess.SubprocessError) as problem:
-                print(problem, flush=True)
-                checks[f"{example}: it is answered"] = False
+        for name, checks_in in (("entry", checks_of), ("script", checks_of_script)):
+            for example in EXAMPLES:
+                try:
+                    checks |= checks_in(example, Path(folder) / name)
+                except (RuntimeError, subprocess.SubprocessError) as problem:
+                    print(problem, flush=True)
+                    checks[f"{example}: the {name} is answered"] = False
     return show(checks)
 
 

@@ -1,7 +1,9 @@
 """What a step asks of the host's allocator in three iterations: as it is listed, and as it really runs.
 
-`python memory_requests.py ENTRY AGENT CHANGE...` prints both as JSON. With the change `offload` it is listed as for a
-device; when it really runs, torch's allocator stands for the device's, and NumPy's has what is offloaded.
+`python memory_requests.py ENTRY AGENT CHANGE...` prints both as JSON; with the change `bf16-autocast` also what steps
+ask for that are listed while they run, as a script's are, with a mark before the second. With the change `offload` it
+is listed as for a device; when it really runs, torch's allocator stands for the device's, and NumPy's has what is
+offloaded.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from ridgeline_runner.machine import interpreter
 from ridgeline_runner.step import operation_log
 from ridgeline_runner.step.entry import EntryPoint, load_entry_point
 from ridgeline_runner.step.recorder import Recorder
+from ridgeline_runner.step.step_listing import OwnStep
 
 ITERATIONS = 3
 
@@ -60,6 +63,20 @@ def requests(
         return recorder.requests_since(begin)
 
 
+def requests_of_own_steps(entry: EntryPoint, changes: list[str], recorder: Recorder) -> list[int]:
+    parts, _, begin = trial.build_observed(entry, changes, recorder, Way.RUN)
+    operations: list[int] = []
+    ends: list[int] = []
+    with parts.surroundings():
+        for _ in range(ITERATIONS):
+            step = OwnStep(before=lambda: operations.append(recorder.moment()))
+            step.begin()
+            parts.function(*parts.inputs)
+            step.close()
+            ends.append(recorder.moment())
+        return recorder.requests_since(begin, operations, ends[0])
+
+
 def main(path: str, agent: str, changes: list[str]) -> dict[str, list[int]]:
     folder = str(Path(path).parent)
     recorder = Recorder(interpreter.load_agent(agent), folder)
@@ -67,7 +84,9 @@ def main(path: str, agent: str, changes: list[str]) -> dict[str, list[int]]:
     entry = load_entry_point({"entry": path, "projectRoot": folder})
     listed = Way.LISTED_FOR_CUDA if "offload" in changes else Way.LISTED
     ways = {"listed": (listed, operation_log.run_uncomputed), "real": (Way.RUN, lambda step: step())}
-    return {name: requests(entry, changes, recorder, way, run) for name, (way, run) in ways.items()}
+    found = {name: requests(entry, changes, recorder, way, run) for name, (way, run) in ways.items()}
+    own = {"own": requests_of_own_steps(entry, changes, recorder)} if changes == ["bf16-autocast"] else {}
+    return found | own
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ from ridgeline_runner.machine import interpreter
 from ridgeline_runner.machine.devices import Device
 from ridgeline_runner.machine.machine_limits import MachineLimits, machine_limits
 from ridgeline_runner.machine.processors import Usage, others_used
+from ridgeline_runner.script.held_requests import HeldStorages, with_held
 from ridgeline_runner.step.batch_sizes import candidates
 from ridgeline_runner.step.entry import EntryPoint, tensors_in
 from ridgeline_runner.step.fitting import Growth, MemoryFit, find_growth, first_half_within
@@ -440,3 +441,36 @@ def test_a_batch_size_that_was_disturbed_is_timed_again_when_the_time_is_over() 
     assert due([quiet, disturbed], 4, is_over=True) == [disturbed]
     disturbed.round_medians_ns += [90.0] * 20
     assert due([quiet, disturbed], 4, is_over=True) == []
+
+
+def sizes_freed(requests: list[int]) -> list[int]:
+    """Of requests of memory: the sizes asked for, and those freed, negative, in order."""
+    sizes: list[int] = []
+    found = []
+    for request in requests:
+        if request > 0:
+            sizes.append(request)
+        found.append(request if request > 0 else -sizes[~request])
+    return found
+
+
+def test_what_a_script_holds_is_asked_for_before_its_steps_and_after_the_first() -> None:
+    requests = [10, 20, ~0, 0, 30, ~2, ~1, 40, ~3]
+    held = with_held(requests, [1, 2, 3], [4, 5])
+    assert sizes_freed(held) == [1, 2, 3, 10, 20, -10, 4, 5, 30, -30, -20, 40, -40]
+    assert with_held([], [1], [2]) == [], "what the steps ask for is not known"
+
+
+def test_the_state_of_an_optimizer_is_asked_for_after_the_first_step_and_gradients_that_are_gone_are_not() -> None:
+    model = torch.nn.Linear(31, 33, bias=False)
+    size = 4 * 31 * 33
+    optimizer = torch.optim.Adam(model.parameters(), foreach=False)
+    model(torch.ones(1, 31)).sum().backward()
+    optimizer.step()
+    held = HeldStorages(torch.device("cpu"), {})
+    optimizer.zero_grad()
+    requests = held.with_requests([77, 0, 78])
+    mark, last = requests.index(77), len(requests) - 1
+    assert requests[:mark].count(size) == 1, "its gradient is gone"
+    assert requests[mark + 1 : last].count(size) == 2
+    assert requests[last] == 78

@@ -95,6 +95,7 @@ def test_a_script_on_other_devices_is_the_step_of_its_entry_point(project: Path)
             assert step["operations"] == its["operations"]
             assert step["ms"] == its["ms"]
             assert step["peakBytes"] == pytest.approx(its["peakBytes"], rel=0.15)
+            assert step["heldBytes"] == its["heldBytes"]
 
 
 @pytest.mark.long

@@ -418,10 +418,6 @@ std::string_view fit_problem(const WhatIfBase& base) {
   if (!problem.empty() || base.on_host) {
     return problem;
   }
-  if (base.is_script) {
-    return "whether a changed step fits into a device's memory is up to what the caching allocator reserves, which is "
-           "not predicted of the steps of a script";
-  }
   return base.reserved.has_value() ? "" : "what the device's caching allocator reserved was not recorded";
 }
 

@@ -70,9 +70,10 @@ class FakeRunner final : public ExperimentRunner {
   std::string cache_;
 };
 
-PredictedStep step_on(bool host) {
+PredictedStep step_on(bool host, bool script = false) {
   auto base = std::make_shared<WhatIfBase>();
   base->on_host = host;
+  base->is_script = script;
   base->step_ms = base->answer.step_ms = 1;
   base->answer.batch_size = 8;
   base->answer.peak_bytes = 180 * kMiB;
@@ -115,6 +116,17 @@ TEST(SearchOnADevice, KeepsToWhatItsAllocatorReserves) {
   ASSERT_GE(runner.asked.size(), 2U);
   EXPECT_TRUE(runner.asked.front().on_host && runner.asked.front().for_cuda);
   EXPECT_NE(runner.asked[1].operations.front().find("cuda"), std::string::npos) << "timed on the device";
+}
+
+TEST(SearchOnADevice, ListsTheStepsOfAScriptThere) {
+  const testing::TemporaryFolder folder;
+  FakeRunner runner(folder.path().string());
+  const PredictedStep step = step_on(false, true);
+  EXPECT_EQ(fit_problem(*step.base), "");
+  const analysis::WhatIf answer = search(runner, step, 250 * kMiB);
+  ASSERT_FALSE(answer.changes.empty());
+  EXPECT_EQ(answer.changes.front().predicted->reserved_bytes, static_cast<std::uint64_t>(240 * kMiB));
+  EXPECT_FALSE(runner.asked.front().on_host || runner.asked.front().for_cuda);
 }
 
 TEST(SearchOnADevice, LeavesOutWhatIsNotKnownToFit) {

@@ -24,7 +24,6 @@ from ridgeline_runner.step.recorder import Recorder
 from ridgeline_runner.step.reporter import Reporter
 
 _KEPT_BYTES = 64 << 20  # that glibc's heap keeps at its end, at most (mallopt(3), M_TRIM_THRESHOLD)
-_MOST_REQUESTS = 1 << 19  # of memory: kMaxMemoryRequests of protocol/experiment.h
 _NOT_LISTED = {"compile", "threads"}  # what these make of operations, or of their times, is not known before they run
 
 
@@ -79,7 +78,7 @@ def _captured(
     seconds = perf_counter() - began
     return {
         "operations": log.message(),
-        "requests": requests if len(requests) <= _MOST_REQUESTS else [],
+        "requests": requests,
         **log.memory(alive),
         "aliveBefore": [max(0, at) for at, _ in alive[1:]],
         "changedModules": [names[id(module)] for module in parts.changed_modules],

@@ -48,9 +48,10 @@ class LiveChange:
             holder[key].grad = None
         self._stack = self._parts.surroundings()
 
-    def kept_bytes(self) -> int:
-        """While it is on: what is there only so that it can be taken back. A script that was written with the change
-        would not have it: what modules that are taken out hold, and what optimizers have of what is not trained."""
+    def kept_storages(self) -> dict[int, int]:
+        """While it is on: what is there only so that it can be taken back, bytes by address. A script that was written
+        with the change would not have it: what modules that are taken out hold, and what optimizers have of what is not
+        trained."""
         import torch
 
         unused = [holder[key] for holder, key in self._parts.unused()]
@@ -58,7 +59,7 @@ class LiveChange:
         states = [o.state[one] for o in self._parts.optimizers for one in without if one in o.state]
         tensors = [*unused, *(value for state in states for value in state.values())]
         storages = [one.untyped_storage() for one in tensors if isinstance(one, torch.Tensor)]
-        return sum({one.data_ptr(): one.nbytes() for one in storages}.values())
+        return {one.data_ptr(): one.nbytes() for one in storages}
 
     def off(self) -> None:
         if self._stack is None or self._off is None:

@@ -48,6 +48,10 @@ class Device:
         return self.index == HOST
 
     @property
+    def torch_device(self) -> torch.device:
+        return torch.device("cpu") if self.is_host else torch.device("cuda", self.index)
+
+    @property
     def is_awaited(self) -> bool:
         """Whether synchronise() may wait."""
         return bool(self._all or self._unrecorded)

@@ -26,6 +26,7 @@ from ridgeline_runner.common.failure import reason_of, release
 from ridgeline_runner.machine.devices import Device
 from ridgeline_runner.script.backward_watch import Backward
 from ridgeline_runner.script.batch import BatchSize
+from ridgeline_runner.script.held_requests import HeldStorages, trained_storages
 from ridgeline_runner.script.loader_watch import LoaderWatch
 from ridgeline_runner.step.fresh_process import has_memory
 from ridgeline_runner.step.recorder import Recorder
@@ -39,6 +40,8 @@ _MOST_WARMUP = 30  # where torch.compile goes on compiling
 _MOST_LISTED = 6  # steps of one list of operations
 _LISTING_SECONDS = 0.5  # after which no further step is listed
 _PEAK_STEPS = 2
+_REQUEST_STEPS = 3  # after the first, memory that was freed at first has its place
+_MOST_REQUEST_STEPS = 9
 _LOSS_STEPS = 4
 _SAME_LOSSES = 1e-5  # how far, relatively, those of the same steps differ
 _ROUND_SECONDS = 0.05
@@ -76,6 +79,7 @@ class ScriptExperiment:
         self._requests: list[list[str]] = spec["changes"]
         self._changes: dict[int, LiveChange] = {}  # that apply, by index of the request
         self._tried: dict[int, dict[str, Any]] = {}  # messages that are not sent yet
+        self._unsent: dict[str, Any] = {}  # a message of what a step consists of, while more is found out about it
         self._rounds: tuple[list[float], list[float]] = ([], [])
         self._index = -1  # of the request that is at work; -1: none
         self._losses: list[float] | None = None  # of the step's backward passes, while they are noted
@@ -113,7 +117,9 @@ class ScriptExperiment:
             return
         index = self._index
         if self._spec["kind"] == "capture":
-            if index >= 0:
+            if self._unsent:
+                self._send_unsent()
+            elif index >= 0:
                 self._send_captured(index, {"reason": self._reason()})
         else:
             for other, found in sorted(self._tried.items()):
@@ -184,16 +190,17 @@ class ScriptExperiment:
         self._changes[self._index].off()
         self._index = -1
 
-    def _kept_bytes(self) -> int:
-        """What the process has only to take the change back that is on."""
-        return self._changes[self._index].kept_bytes() if self._index >= 0 else 0
+    def _kept_storages(self) -> dict[int, int]:
+        """What the process has only to take the change back that is on: bytes by address."""
+        return self._changes[self._index].kept_storages() if self._index >= 0 else {}
 
     # ---- capture -----------------------------------------------------------------------------------------------------
 
     def _capture(self) -> Steps:
         names = {id(module): name for model in self._models for name, module in model.named_modules()}
         yield from self._warm_up(1)
-        self._send_captured(-1, (yield from self._listed(names)))
+        yield from self._list(names)
+        self._send_unsent()
         for index, request in enumerate(self._requests):
             fraction = (index + 1) / (len(self._requests) + 1)
             self._reporter.progress("capture", fraction, f"Listing the operations of {title(request)}")
@@ -205,39 +212,38 @@ class ScriptExperiment:
                 self._switch_off()
             else:
                 yield from self._warm_up(1)
-                message = yield from self._listed(names)
+                yield from self._list(names)
                 self._switch_off()
-                self._send_captured(index, message)
+                self._send_unsent()
             self._index = -1
             gc.collect()
+
+    def _list(self, names: dict[int, str]) -> Steps:
+        """Lists the step as it is now into self._unsent; what it asks of a device's allocator, too."""
+        message = yield from self._listed(names)
+        self._unsent = {"type": "captured", "change": self._index + 1, **message}
+        if "operations" in message and (self._is_elsewhere or not self._device.is_host):
+            self._unsent["requests"] = yield from self._memory_requests()
 
     def _listed(self, names: dict[int, str]) -> Steps:
         """What a step consists of, as a message of its operations and memory. The times between its operations are the
         shortest of a few steps. For another device: without what makes the batches, which stays on the host."""
-        elsewhere = self._spec["forCuda"] and self._device.is_host
         message: dict[str, Any] = {}
         host: list[int] = []
         begin = perf_counter()
         for number in range(_MOST_LISTED):
             self._recorder.forget_freed()
             moments = [self._recorder.moment()]
-            step = OwnStep(
-                names,
-                lambda seen=moments: seen.append(self._recorder.moment()),
-                for_cuda=elsewhere,
-                leaves_out=lambda: elsewhere and self._loaders.is_at_work,
-            )
-            step.begin()
-            yield
-            step.close()
+            step = yield from self._own_step(names, moments)
             if step.reason:
                 return {"reason": step.reason}
             if self._happened and number + 1 < _MOST_LISTED:
                 continue
             if not message:
                 alive = self._recorder.alive_bytes(moments)
-                other = max(0, alive[0][0] - _bytes_trained()) if elsewhere else 0
-                other += self._kept_bytes()
+                trained = sum(storage.nbytes() for storages in trained_storages() for storage in storages)
+                other = max(0, alive[0][0] - trained) if self._is_elsewhere else 0
+                other += sum(self._kept_storages().values())
                 memory = step.log.memory([(at - other, most - other) for at, most in alive])
                 message = {"operations": step.log.message(), **memory}
                 host = step.host_ns
@@ -247,6 +253,53 @@ class ScriptExperiment:
                 break
         is_whole = len(host) == len(message["operations"]["sequence"]) // 4
         return {**message, "hostNs": host if is_whole else [], "pageFaultNs": [], "batchSize": self._samples}
+
+    @property
+    def _is_elsewhere(self) -> bool:
+        """Whether the step of the host is listed as for another device."""
+        return self._spec["forCuda"] and self._device.is_host
+
+    def _own_step(self, names: dict[int, str] | None, moments: list[int]) -> Steps:
+        """The next step, listed; `moments` gets one before each operation."""
+        step = OwnStep(
+            names,
+            lambda: moments.append(self._recorder.moment()),
+            for_cuda=self._is_elsewhere,
+            leaves_out=lambda: self._is_elsewhere and self._loaders.is_at_work,
+        )
+        step.begin()
+        yield
+        step.close()
+        return step
+
+    def _memory_requests(self) -> Steps:
+        """What a process of this step asks of the allocator of its device: for what is trained, in a step, for what
+        optimizers keep, and in two more steps. What the first of these frees from before, such as gradients, is not
+        asked for before it, as in the first step of a process. For another device: without what operations of the host
+        need for themselves. Steps in which the script does something else, such as an evaluation, are avoided where
+        that is possible soon."""
+        left = _MOST_REQUEST_STEPS
+        while True:
+            self._recorder.forget_freed()
+            held = HeldStorages(self._device.torch_device, self._kept_storages())
+            begin = self._recorder.moment()
+            moments: list[int] = []
+            first_ended = 0
+            for _ in range(_REQUEST_STEPS):
+                step = yield from self._own_step(None, moments)
+                first_ended = first_ended or self._recorder.moment()
+                left -= 1
+                if step.reason:
+                    return []
+                if self._happened and left >= _REQUEST_STEPS:
+                    break
+            else:
+                computed = moments if self._is_elsewhere else []
+                return held.with_requests(self._recorder.requests_since(begin, computed, first_ended))
+
+    def _send_unsent(self) -> None:
+        self._reporter.channel.send(self._unsent)
+        self._unsent = {}
 
     def _send_captured(self, index: int, message: dict[str, Any]) -> None:
         self._reporter.channel.send({"type": "captured", "change": index + 1, **message})
@@ -295,7 +348,7 @@ class ScriptExperiment:
             moment = self._recorder.moment()
             yield from self._step()
             peak = max(peak, *(most for _, most in self._recorder.alive_bytes([moment])))
-        return peak - self._kept_bytes()
+        return peak - sum(self._kept_storages().values())
 
     def _compare_losses(self) -> Steps:
         """Takes the same few steps from the same state, with the same batches: without changes, and with each. Nothing
@@ -410,23 +463,6 @@ class _TrainingState:
             scheduler.load_state_dict(copy.deepcopy(state))
         for set_state, state in self._random:
             set_state(state)
-
-
-def _bytes_trained() -> int:
-    """Of the tensors of all modules, of their gradients, and of what optimizers have."""
-    import torch
-
-    found: list[Any] = []
-    for thing in gc.get_objects():
-        kind = type(thing)
-        if issubclass(kind, torch.nn.Module):
-            found += [*thing._parameters.values(), *thing._buffers.values()]
-        elif issubclass(kind, torch.optim.Optimizer):
-            found += [value for state in thing.state.values() for value in state.values()]
-            found += [one for group in thing.param_groups for one in group["params"]]
-    tensors = [one for one in found if isinstance(one, torch.Tensor)]
-    storages = [one.untyped_storage() for t in tensors for one in (t, t.grad if t.is_leaf else None) if one is not None]
-    return sum({one.data_ptr(): one.nbytes() for one in storages}.values())
 
 
 def _schedulers_of(optimizers: list[Any]) -> list[Any]:

@@ -19,6 +19,8 @@ from ridgeline_runner.machine.devices import Device, LentSlot, cupti_candidates,
 from ridgeline_runner.step.compiled_code import CompiledCode
 from ridgeline_runner.step.entry import tensors_in
 
+_MOST_REQUESTS = 1 << 19  # of memory: kMaxMemoryRequests of protocol/experiment.h
+
 
 class Stage(IntEnum):
     """recording::Stage of protocol/recording_format.h."""
@@ -153,10 +155,13 @@ class Recorder:
         then, and the most from then until the next one."""
         return self._agent.alive_bytes(moments)
 
-    def requests_since(self, moment: int) -> list[int]:
+    def requests_since(self, moment: int, operations: Sequence[int] = (), mark: int = 0) -> list[int]:
         """What was asked of the recorded device's allocator since a moment that is not before the last
-        forget_freed(), in order: bytes of a request, or ~i where request i, counted from 0, was freed."""
-        return self._agent.requests_since(moment)
+        forget_freed(), in order: bytes of a request, or ~i where request i, counted from 0, was freed. `operations`:
+        the moments before those that computed, ascending: what is freed before the next one is left out. A 0 stands
+        where the moment `mark` was. Empty where there are more than a message holds."""
+        requests = self._agent.requests_since(moment, operations, mark)
+        return requests if len(requests) <= _MOST_REQUESTS else []
 
     def set_models(self, positional: tuple[Any, ...], keywords: dict[str, Any]) -> list[tuple[str, Any]]:
         """Names every module instance; passes parameters and buffers to the agent. Returns the named parameters."""
