@@ -124,10 +124,10 @@ SCRIPT = ENTRY.partition("def model_provider")[0]
 SCRIPT += f"""model = Net()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 data = torch.ones({BATCH}, 64)
-with open("/proc/self/status") as status:
-    used = next(int(line.split()[1]) << 10 for line in status if line.startswith("VmData:"))
 for step in range(100):
     if step == LIMITED_STEP:
+        with open("/proc/self/status") as status:
+            used = next(int(line.split()[1]) << 10 for line in status if line.startswith("VmData:"))
         resource.setrlimit(resource.RLIMIT_DATA, (used + ROOM, resource.getrlimit(resource.RLIMIT_DATA)[1]))
     optimizer.zero_grad()
     loss = model(data).mean()
@@ -137,7 +137,7 @@ for step in range(100):
 
 
 def script_in(folder: Path, step: int, room: int) -> Path:
-    """A script that gets so many bytes, from a step on, besides what it has before the first."""
+    """A script that gets so many bytes, from a step on, besides what it has then."""
     script = folder / "train.py"
     script.write_text(SCRIPT.replace("LIMITED_STEP", str(step)).replace("ROOM_BYTES", str(room)))
     return script
