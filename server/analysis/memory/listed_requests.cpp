@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 
 #include "analysis/allocator/caching_allocator.h"
 
@@ -26,6 +27,8 @@ std::uint64_t reserved_bytes(std::span<const std::int64_t> requests, std::uint64
 
 namespace {
 
+constexpr double kAlike = 1.01;  ///< how many times as much a step may reserve as one that it is taken for
+
 /// Blocks that are freed with nothing requested in between, in one order: hash tables free in any.
 std::vector<std::int64_t> with_sorted_frees(std::span<const std::int64_t> requests) {
   std::vector<std::int64_t> sorted(requests.begin(), requests.end());
@@ -39,10 +42,9 @@ std::vector<std::int64_t> with_sorted_frees(std::span<const std::int64_t> reques
   return sorted;
 }
 
-}  // namespace
-
-std::optional<std::vector<std::int64_t>> requests_at(const ListedRequests& less, const ListedRequests& more,
-                                                     int batch_size) {
+/// Each on the straight line through both. Nothing where the two are not the same but for their bytes.
+std::optional<std::vector<std::int64_t>> on_line(const ListedRequests& less, const ListedRequests& more,
+                                                 int batch_size) {
   const std::vector<std::int64_t> smaller = with_sorted_frees(less.requests);
   std::vector<std::int64_t> requests = with_sorted_frees(more.requests);
   const bool are_same =
@@ -58,6 +60,24 @@ std::optional<std::vector<std::int64_t>> requests_at(const ListedRequests& less,
     }
   }
   return requests;
+}
+
+bool reserve_alike(std::span<const std::int64_t> one, std::span<const std::int64_t> other) {
+  const auto [less, more] =
+      std::minmax({reserved_bytes(one, kMatrixWorkspace), reserved_bytes(other, kMatrixWorkspace)});
+  return static_cast<double>(more) <= kAlike * static_cast<double>(less);
+}
+
+}  // namespace
+
+std::optional<std::vector<std::int64_t>> requests_at(std::span<const ListedRequests> listed, int batch_size) {
+  for (std::size_t more = listed.size(); more-- > 1;) {
+    const auto of_largest = on_line(listed[more - 1], listed[more], listed.back().batch_size);
+    if (of_largest && reserve_alike(*of_largest, listed.back().requests)) {
+      return on_line(listed[more - 1], listed[more], batch_size);
+    }
+  }
+  return std::nullopt;
 }
 
 ReservedRange reserved_on_any_gpu(std::span<const std::int64_t> requests) {

@@ -39,9 +39,10 @@ struct ListedRequests {
   std::span<const std::int64_t> requests;
 };
 
-/// The requests at a larger batch size, each on the straight line through both. Nothing where the two are not the same
-/// but for their bytes.
-std::optional<std::vector<std::int64_t>> requests_at(const ListedRequests& less, const ListedRequests& more,
-                                                     int batch_size);
+/// The requests at a larger batch size, each on the straight line through those of two neighbours of `listed`
+/// (ascending): the largest two that ask alike but for the bytes, and whose lines make the largest of `listed` reserve
+/// what it does, within 1 %. Operations on little data are computed as they are listed, and may ask for other small
+/// blocks than on more. Nothing where there are no such two.
+std::optional<std::vector<std::int64_t>> requests_at(std::span<const ListedRequests> listed, int batch_size);
 
 }  // namespace ridgeline::analysis

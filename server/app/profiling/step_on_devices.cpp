@@ -85,11 +85,11 @@ std::vector<operations::HeldAt> held_at_sizes(const std::vector<protocol::Captur
   for (const analysis::ListedRequests& one : listed) {
     held.push_back({one.batch_size, held_for(one.requests)});
   }
-  if (held.size() < 2) {
+  if (held.empty()) {
     return held;
   }
   for (int size = 2 * held.back().batch_size; size < kLargestBatch && held.back().held.low <= capacity; size *= 2) {
-    const auto requests = analysis::requests_at(listed[listed.size() - 2], listed.back(), size);
+    const auto requests = analysis::requests_at(listed, size);
     if (!requests) {
       break;
     }

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace ridgeline::analysis {
@@ -32,23 +35,42 @@ TEST(ReservedBytes, OnAnyGpuLieBetweenSmallAndLargeWorkspaces) {
   EXPECT_NEAR(static_cast<double>(range.high), 1.15 * 164 * kMebibyte, 1);
 }
 
+using Requests = std::vector<std::int64_t>;
+
+std::optional<Requests> at(int batch_size, const std::vector<std::pair<int, Requests>>& listed) {
+  std::vector<ListedRequests> views;
+  for (const auto& [size, requests] : listed) {
+    views.push_back({size, requests});
+  }
+  return requests_at(views, batch_size);
+}
+
 TEST(RequestsAt, LieOnTheLineThroughBothSizes) {
   const std::vector<std::int64_t> less = {100, 40, ~0, 7};
   const std::vector<std::int64_t> more = {300, 40, ~0, 11};
-  EXPECT_EQ(requests_at({2, less}, {4, more}, 8), (std::vector<std::int64_t>{700, 40, ~0, 19}));
+  EXPECT_EQ(at(8, {{2, less}, {4, more}}), (Requests{700, 40, ~0, 19}));
 }
 
 TEST(RequestsAt, DoNotDependOnTheOrderInWhichBlocksAreFreedTogether) {
   const std::vector<std::int64_t> less = {100, 40, 8, ~0, ~2, ~1, 5};
   const std::vector<std::int64_t> more = {200, 40, 8, ~2, ~1, ~0, 5};
-  EXPECT_EQ(requests_at({1, less}, {2, more}, 3), (std::vector<std::int64_t>{300, 40, 8, ~2, ~1, ~0, 5}));
+  EXPECT_EQ(at(3, {{1, less}, {2, more}}), (Requests{300, 40, 8, ~2, ~1, ~0, 5}));
 }
 
 TEST(RequestsAt, OfOtherStepsAreNotKnown) {
   const std::vector<std::int64_t> less = {100, 40, ~0};
-  EXPECT_FALSE(requests_at({2, less}, {4, std::vector<std::int64_t>{100, 40, ~1}}, 8));
-  EXPECT_FALSE(requests_at({2, less}, {4, std::vector<std::int64_t>{100, 40}}, 8));
-  EXPECT_FALSE(requests_at({4, less}, {4, less}, 8));
+  EXPECT_FALSE(at(8, {{2, less}, {4, {100, 40, ~1}}}));
+  EXPECT_FALSE(at(8, {{2, less}, {4, {100, 40}}}));
+  EXPECT_FALSE(at(8, {{4, less}, {4, less}}));
+  EXPECT_FALSE(at(8, {{4, less}}));
+}
+
+TEST(RequestsAt, AreThoseOfSmallerSizesWhereTheLargestDiffersInSmallBlocksOnly) {
+  const std::int64_t large = 100 * kMebibyte;
+  const std::pair<int, Requests> first{1, {large, 512, ~1}};
+  const std::pair<int, Requests> second{2, {2 * large, 512, ~1}};
+  EXPECT_EQ(at(8, {first, second, {4, {4 * large}}}), (Requests{8 * large, 512, ~1}));
+  EXPECT_FALSE(at(8, {first, second, {4, {4 * large, large}}})) << "it needs more than the line says";
 }
 
 }  // namespace
