@@ -12,6 +12,7 @@
 #include <torch/csrc/profiler/orchestration/observer.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <unordered_map>
 
@@ -213,9 +214,9 @@ std::vector<std::int64_t> requests_since(std::uint64_t moment, const std::vector
     bool is_scratch = false;  // of one operation
     std::int64_t number = 0;  // among those that are not
   };
+  constexpr auto kMark = std::numeric_limits<std::int64_t>::max();
   std::vector<Block> blocks;
-  std::vector<std::int64_t> order;    // a block's index is requested, or ~index freed
-  std::optional<std::size_t> marked;  // place in it
+  std::vector<std::int64_t> order;  // a block's index is requested, or ~index freed; or kMark
   std::unordered_map<const void*, std::size_t> alive;
   const auto operations_until = [&](std::uint64_t time) {
     return std::upper_bound(operations.begin(), operations.end(), time) - operations.begin();
@@ -228,11 +229,15 @@ std::vector<std::int64_t> requests_since(std::uint64_t moment, const std::vector
       alive.erase(found);
     }
   };
+  const auto mark_until = [&](std::uint64_t time) {
+    if (mark.has_value() && *mark <= time) {
+      order.push_back(kMark);
+      mark.reset();
+    }
+  };
   for (const MemoryRecord& event : merged_events()) {
     if (event.device == state().memory_device && event.time >= moment) {
-      if (mark.has_value() && !marked.has_value() && event.time >= *mark) {
-        marked = order.size();
-      }
+      mark_until(event.time);
       free_block(event);  // of an allocation: a release that was lost
       if (event.bytes > 0) {
         order.push_back(static_cast<std::int64_t>(blocks.size()));
@@ -241,16 +246,14 @@ std::vector<std::int64_t> requests_since(std::uint64_t moment, const std::vector
       }
     }
   }
+  mark_until(std::numeric_limits<std::uint64_t>::max());
   std::vector<std::int64_t> requests;
   std::int64_t count = 0;
-  for (std::size_t i = 0; i <= order.size(); ++i) {
-    if (mark.has_value() && i == marked.value_or(order.size())) {
+  for (const std::int64_t each : order) {
+    if (each == kMark) {
       requests.push_back(0);
+      continue;
     }
-    if (i == order.size()) {
-      break;
-    }
-    const std::int64_t each = order[i];
     Block& block = blocks[static_cast<std::size_t>(each < 0 ? ~each : each)];
     if (!block.is_scratch) {
       block.number = each < 0 ? block.number : count++;

@@ -134,7 +134,7 @@ std::string import_lines(const std::set<std::string_view>& imports, const std::s
   return lines;
 }
 
-/// Each followed by `line`, an end of line and an indentation; an empty one has none.
+/// Each on a line of its own, indented; an empty one is an empty line.
 std::string in_lines(const std::vector<std::string_view>& texts, const std::string& end, const std::string& indent) {
   std::string all;
   for (const std::string_view text : texts) {

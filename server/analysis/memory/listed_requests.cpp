@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 
 #include "analysis/allocator/caching_allocator.h"
 
@@ -42,24 +43,12 @@ std::vector<std::int64_t> with_sorted_frees(std::span<const std::int64_t> reques
   return sorted;
 }
 
-/// Each on the straight line through both. Nothing where the two are not the same but for their bytes.
-std::optional<std::vector<std::int64_t>> on_line(const ListedRequests& less, const ListedRequests& more,
-                                                 int batch_size) {
-  const std::vector<std::int64_t> smaller = with_sorted_frees(less.requests);
-  std::vector<std::int64_t> requests = with_sorted_frees(more.requests);
-  const bool are_same =
-      std::ranges::equal(smaller, requests, [](std::int64_t a, std::int64_t b) { return a < 0 ? a == b : b > 0; });
-  if (!are_same || less.batch_size >= more.batch_size) {
-    return std::nullopt;
-  }
-  const double times = static_cast<double>(batch_size - less.batch_size) / (more.batch_size - less.batch_size);
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    if (requests[i] > 0) {
-      const auto by_size = static_cast<double>(requests[i] - smaller[i]);
-      requests[i] = std::max<std::int64_t>(1, smaller[i] + std::llround(times * by_size));
-    }
-  }
-  return requests;
+std::optional<RequestLine> line_through(const ListedRequests& less, const ListedRequests& more) {
+  RequestLine line{less.batch_size, more.batch_size, with_sorted_frees(less.requests),
+                   with_sorted_frees(more.requests)};
+  const bool are_same = std::ranges::equal(line.of_less, line.of_more,
+                                           [](std::int64_t a, std::int64_t b) { return a < 0 ? a == b : b > 0; });
+  return are_same && line.less < line.more ? std::optional(std::move(line)) : std::nullopt;
 }
 
 bool reserve_alike(std::span<const std::int64_t> one, std::span<const std::int64_t> other) {
@@ -70,14 +59,26 @@ bool reserve_alike(std::span<const std::int64_t> one, std::span<const std::int64
 
 }  // namespace
 
-std::optional<std::vector<std::int64_t>> requests_at(std::span<const ListedRequests> listed, int batch_size) {
+std::optional<RequestLine> request_line(std::span<const ListedRequests> listed) {
   for (std::size_t more = listed.size(); more-- > 1;) {
-    const auto of_largest = on_line(listed[more - 1], listed[more], listed.back().batch_size);
-    if (of_largest && reserve_alike(*of_largest, listed.back().requests)) {
-      return on_line(listed[more - 1], listed[more], batch_size);
+    auto line = line_through(listed[more - 1], listed[more]);
+    if (line && reserve_alike(requests_at(*line, listed.back().batch_size), listed.back().requests)) {
+      return line;
     }
   }
   return std::nullopt;
+}
+
+std::vector<std::int64_t> requests_at(const RequestLine& line, int batch_size) {
+  const double times = static_cast<double>(batch_size - line.less) / (line.more - line.less);
+  std::vector<std::int64_t> requests = line.of_more;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (requests[i] > 0) {
+      const auto by_size = static_cast<double>(requests[i] - line.of_less[i]);
+      requests[i] = std::max<std::int64_t>(1, line.of_less[i] + std::llround(times * by_size));
+    }
+  }
+  return requests;
 }
 
 ReservedRange reserved_on_any_gpu(std::span<const std::int64_t> requests) {

@@ -39,10 +39,20 @@ struct ListedRequests {
   std::span<const std::int64_t> requests;
 };
 
-/// The requests at a larger batch size, each on the straight line through those of two neighbours of `listed`
-/// (ascending): the largest two that ask alike but for the bytes, and whose lines make the largest of `listed` reserve
-/// what it does, within 1 %. Operations on little data are computed as they are listed, and may ask for other small
-/// blocks than on more. Nothing where there are no such two.
-std::optional<std::vector<std::int64_t>> requests_at(std::span<const ListedRequests> listed, int batch_size);
+/// Two steps that ask alike but for the bytes. Blocks that are freed together are so in one order.
+struct RequestLine {
+  int less = 0;  ///< batch size, smaller than `more`
+  int more = 0;
+  std::vector<std::int64_t> of_less;  ///< as ListedRequests::requests
+  std::vector<std::int64_t> of_more;
+};
+
+/// Through two neighbours of `listed` (ascending): the largest two that ask alike, and whose line makes the largest of
+/// `listed` reserve what it does, within 1 %. Operations on little data are computed as they are listed, and may ask
+/// for other small blocks than on more. Nothing where there are no such two.
+std::optional<RequestLine> request_line(std::span<const ListedRequests> listed);
+
+/// The requests at a batch size that is not below `line.less`, each on the straight line through both.
+std::vector<std::int64_t> requests_at(const RequestLine& line, int batch_size);
 
 }  // namespace ridgeline::analysis

@@ -85,15 +85,12 @@ std::vector<operations::HeldAt> held_at_sizes(const std::vector<protocol::Captur
   for (const analysis::ListedRequests& one : listed) {
     held.push_back({one.batch_size, held_for(one.requests)});
   }
-  if (held.empty()) {
+  const auto line = analysis::request_line(listed);
+  if (!line) {
     return held;
   }
   for (int size = 2 * held.back().batch_size; size < kLargestBatch && held.back().held.low <= capacity; size *= 2) {
-    const auto requests = analysis::requests_at(listed, size);
-    if (!requests) {
-      break;
-    }
-    held.push_back({size, held_for(*requests)});
+    held.push_back({size, held_for(analysis::requests_at(*line, size))});
   }
   return held;
 }

@@ -221,7 +221,7 @@ class ScriptExperiment:
     def _list(self, names: dict[int, str]) -> Steps:
         """Lists the step as it is now into self._unsent; what it asks of a device's allocator, too."""
         message = yield from self._listed(names)
-        self._unsent = {"type": "captured", "change": self._index + 1, **message}
+        self._unsent = _captured(self._index, message)
         if "operations" in message and (self._is_elsewhere or not self._device.is_host):
             self._unsent["requests"] = yield from self._memory_requests()
 
@@ -241,9 +241,10 @@ class ScriptExperiment:
                 continue
             if not message:
                 alive = self._recorder.alive_bytes(moments)
-                trained = sum(storage.nbytes() for storages in trained_storages() for storage in storages)
-                other = max(0, alive[0][0] - trained) if self._is_elsewhere else 0
-                other += sum(self._kept_storages().values())
+                other = sum(self._kept_storages().values())
+                if self._is_elsewhere:
+                    trained = sum(storage.nbytes() for storages in trained_storages() for storage in storages)
+                    other += max(0, alive[0][0] - trained)
                 memory = step.log.memory([(at - other, most - other) for at, most in alive])
                 message = {"operations": step.log.message(), **memory}
                 host = step.host_ns
@@ -302,7 +303,7 @@ class ScriptExperiment:
         self._unsent = {}
 
     def _send_captured(self, index: int, message: dict[str, Any]) -> None:
-        self._reporter.channel.send({"type": "captured", "change": index + 1, **message})
+        self._reporter.channel.send(_captured(index, message))
 
     # ---- try ---------------------------------------------------------------------------------------------------------
 
@@ -415,6 +416,10 @@ class ScriptExperiment:
 def _of_rounds(rounds: tuple[list[float], list[float]]) -> dict[str, Any]:
     both = min(len(rounds[0]), len(rounds[1]))
     return {"unchangedNs": rounds[0][:both], "changedNs": rounds[1][:both]}
+
+
+def _captured(index: int, message: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "captured", "change": index + 1, **message}
 
 
 def _refused(index: int, reason: str) -> dict[str, Any]:

@@ -42,7 +42,8 @@ std::optional<Requests> at(int batch_size, const std::vector<std::pair<int, Requ
   for (const auto& [size, requests] : listed) {
     views.push_back({size, requests});
   }
-  return requests_at(views, batch_size);
+  const auto line = request_line(views);
+  return line ? std::optional(requests_at(*line, batch_size)) : std::nullopt;
 }
 
 TEST(RequestsAt, LieOnTheLineThroughBothSizes) {
